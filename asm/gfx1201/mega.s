@@ -41,6 +41,7 @@
 .include "body/vector.inc"
 .include "body/sample_logits.inc"
 .include "body/sample.inc"
+.include "body/sample_descent.inc"
 .include "body/sample_extras.inc"
 
 // As long as the kernel, besides those of machine.inc.

@@ -11,6 +11,7 @@
 .include "include/math.inc"
 .include "body/sample_logits.inc"
 .include "body/sample.inc"
+.include "body/sample_descent.inc"
 .include "body/sample_extras.inc"
 
 	DISPATCH_BEGIN

@@ -1,7 +1,7 @@
 //! gfx1201 kernels: sources in `gfx1201/`, assembled blobs in `blobs/` with a manifest.
 //!
-//! Contract: data only; no `unsafe`, no allocation. Blobs are made by `cargo xtask asm` and tested for drift. What kernels
-//! share with the host is in the crate `protocol`.
+//! Contract: data only; no `unsafe`, no allocation. Blobs are made by `cargo xtask asm` and tested for drift. What
+//! kernels share with the host is in the crate `protocol`.
 #![doc = include_str!("../README.md")]
 #![no_std]
 #![forbid(unsafe_code)]

@@ -200,8 +200,8 @@ fn attention_over_a_long_sequence() {
     }
 }
 
-/// Windows that begin at every kind of place: before the sequence, at its start, at the edges of pages and tiles, within
-/// them, and at the row's own position; with fewer tiles than waves and with more.
+/// Windows that begin at every kind of place: before the sequence, at its start, at the edges of pages and tiles,
+/// within them, and at the row's own position; with fewer tiles than waves and with more.
 #[test]
 fn attention_over_windows() {
     let positions = [0, 1, 15, 16, 31, 32, 33, 63, 64, 127, 128, 129, 300];

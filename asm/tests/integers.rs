@@ -33,8 +33,8 @@ fn mode(limbs: u32) -> &'static str {
     ["a8", "a16"][limbs as usize - 1]
 }
 
-/// Rows of activations that cover what may be special: zeros, blocks at and below the least amplitude, ties of the rounding
-/// with their neighbours. Ordinary blocks are the most, and none is so large that it would hide them.
+/// Rows of activations that cover what may be special: zeros, blocks at and below the least amplitude, ties of the
+/// rounding with their neighbours. Ordinary blocks are the most, and none is so large that it would hide them.
 fn activations(columns: usize, limbs: u32, random: &mut Random) -> Vec<f32> {
     const LEAST: f32 = f32::from_bits((127 - 100) << 23);
     let mut x = random.reals(columns);
@@ -270,8 +270,8 @@ impl Product {
     }
 }
 
-/// One, two and four segments to a stretch, whole and cut short, several stretches; weight rows of less than a unit and of
-/// more.
+/// One, two and four segments to a stretch, whole and cut short, several stretches; weight rows of less than a unit and
+/// of more.
 #[test]
 fn products_of_every_format_shape_and_mode() {
     for columns in [32_usize, 64, 256, 288, 512, 544, 768, 1024, 1056, 2304] {
@@ -428,8 +428,8 @@ fn products_stay_within_their_budget() {
     assert!(table == expected_table, "found\n{table}expected\n{expected_table}");
 }
 
-/// Wave slots of a product for each multiply-add: an instruction takes one, `v_wmma_i32_16x16x16_iu8` 8 (instruction set
-/// reference §7.2). The table of docs/kernels.md; the budget for Q4_K in A8 is 0.006.
+/// Wave slots of a product for each multiply-add: an instruction takes one, `v_wmma_i32_16x16x16_iu8` 8 (instruction
+/// set reference §7.2). The table of docs/kernels.md; the budget for Q4_K in A8 is 0.006.
 #[test]
 fn products_of_tiles_stay_within_their_budget() {
     let expected = [

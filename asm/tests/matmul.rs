@@ -286,8 +286,8 @@ fn a_fault_in_the_product_is_seen() {
     }
 }
 
-/// The tables of docs/kernels.md, and the budget of 0.4 wave instructions per byte of weights with one row. Formats with
-/// few bytes or a table of values have budgets of their own.
+/// The tables of docs/kernels.md, and the budget of 0.4 wave instructions per byte of weights with one row. Formats
+/// with few bytes or a table of values have budgets of their own.
 #[test]
 fn matmul_stays_within_its_budget() {
     let expected = [

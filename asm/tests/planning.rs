@@ -622,8 +622,8 @@ fn boundary_drops_rows_of_cancelled_held_and_preempted_slots_for_good() {
     }
 }
 
-/// s_lshl_b32 s12, s12, 4 becomes s_mov_b32 s12, 0: always the even snapshot. v_cmpx_ne_u32 v14, v10 and v16, v10 become
-/// v14, v11 and v16, v11: cancels and holds of slots 0 to 31 are compared with another slot's request.
+/// s_lshl_b32 s12, s12, 4 becomes s_mov_b32 s12, 0: always the even snapshot. v_cmpx_ne_u32 v14, v10 and v16, v10
+/// become v14, v11 and v16, v11: cancels and holds of slots 0 to 31 are compared with another slot's request.
 #[test]
 fn faults_of_boundary_are_seen() {
     for change in [[0x840C_840C, 0xBE8C_0080], [0x7D9A_150E, 0x7D9A_170E], [0x7D9A_1510, 0x7D9A_1710]] {

@@ -1,5 +1,7 @@
 //! SAMPLE on the virtual device's shader engine against a separate computation, token for token.
 
+#[path = "sampling/bounds.rs"]
+mod bounds;
 #[path = "sampling/expected.rs"]
 mod expected;
 #[path = "sampling/extras.rs"]
@@ -12,12 +14,14 @@ use support::step;
 use support::weights::Random;
 use zerocopy::IntoBytes;
 use zrt_protocol::params::{self, RowSet};
-use zrt_protocol::{SlotState, TopTokens};
+use zrt_protocol::{Extras, SlotState, TopTokens};
 
 /// Maximum number of tokens of a slot, in these tests.
 const CONTEXT: usize = 48;
 /// Bytes of logits after each row that are not the row's.
 const ROW_GAP_BYTES: usize = 52;
+/// What the adjusted rows hold before, and what is between them afterwards: as a logit it would win.
+const GUARD: f32 = f32::INFINITY;
 
 /// The parameters and logits by which one output row is sampled.
 #[derive(Clone, Debug)]
@@ -88,7 +92,10 @@ struct Launch {
     block: params::Sample,
     slots_va: u64,
     slots: Vec<SlotState>,
+    extras: Vec<Extras>,
     tops: Vec<TopTokens>,
+    /// Of all rows of logits, with what lies between them.
+    logits: Vec<f32>,
 }
 
 /// Uploads cases of one vocabulary, an output row each. Between the outputs lie rows without one.
@@ -106,8 +113,7 @@ fn prepare(device: &mut Device, cases: &[Case]) -> Launch {
     let mut rows = Vec::new();
     for (number, case) in cases.iter().enumerate() {
         logits.extend(&case.logits);
-        // Would win if it were read.
-        logits.extend([f32::INFINITY; ROW_GAP_BYTES / 4]);
+        logits.extend([GUARD; ROW_GAP_BYTES / 4]);
         let slot = slot_of(number, cases.len());
         slots[slot] = case.slot(slot as u32);
         if case.extra.flags() != 0 {
@@ -131,11 +137,11 @@ fn prepare(device: &mut Device, cases: &[Case]) -> Launch {
         logits_stride: logits_stride as u32,
         context: CONTEXT as u32,
         reserved: 0,
-        adjusted_va: device.upload(&vec![f32::INFINITY; logits.len()]),
+        adjusted_va: device.upload(&vec![GUARD; logits.len()]),
         extras_va: device.upload(&extras),
         tops_va: device.upload(&tops),
     };
-    Launch { block, slots_va, slots, tops }
+    Launch { block, slots_va, slots, extras, tops, logits }
 }
 
 /// What the slot table must hold afterwards: `sampled` of the cases' slots, everything else as it was.
@@ -158,13 +164,45 @@ fn check_slots(device: &Device, launch: &Launch, cases: &[Case], what: &str) {
         let tops = case.and_then(|number| expected_tops(&cases[number], choices[number], launch.tops[slot]));
         assert_eq!(found, tops.unwrap_or(launch.tops[slot]).as_bytes(), "{what}: most likely of slot {slot}");
     }
+    check_others(device, launch, cases, what);
+}
+
+/// What a row may not change: its inputs, what lies between the adjusted rows, and those rows unless it adjusts logits.
+fn check_others(device: &Device, launch: &Launch, cases: &[Case], what: &str) {
+    let is = |va: u64, before: &[u8], of: &str| {
+        assert!(device.bytes_at(va, before.len()) == before, "{what}: {of} changed");
+    };
+    is(launch.block.logits_va, launch.logits.as_bytes(), "logits");
+    is(launch.block.extras_va, launch.extras.as_bytes(), "extras");
+    let adjusted = device.words(launch.block.adjusted_va, launch.logits.len());
+    for (number, row) in adjusted.chunks(launch.block.logits_stride as usize / 4).enumerate() {
+        let extra = &cases[number].extra;
+        let written = if extra.adjusts() || extra.typical_p != 0 { cases[number].logits.len() } else { 0 };
+        let is_guard = |word: &u32| *word == GUARD.to_bits();
+        assert!(row[written..].iter().all(is_guard), "{what}: outside the adjusted row of case {number}");
+    }
 }
 
 fn check(what: &str, cases: &[Case], groups: u32) {
+    checked(what, cases, groups);
+}
+
+/// Runs these cases and checks what they leave. The device has what the run cost.
+fn checked(what: &str, cases: &[Case], groups: u32) -> Device {
     let mut device = Device::new(0);
     let launch = prepare(&mut device, cases);
     device.run("sample", launch.block.as_bytes(), groups);
     check_slots(&device, &launch, cases, what);
+    device
+}
+
+/// Fails unless a case costs less than this, in wave instructions for 32 logits of a vocabulary of 32768, with what
+/// belongs to the row shared out.
+fn check_cost(what: &str, ceiling: f64, case: Case) {
+    assert_eq!(case.logits.len(), 32_768);
+    let cost = checked(what, &[case], 1).wave_instructions() as f64 / (32_768 / 32) as f64;
+    println!("{what}: {cost:.1}");
+    assert!(cost < ceiling, "{what}: {cost:.1} instructions for 32 logits");
 }
 
 // ----------------------------------------------------------------------------------------------------- tests
@@ -211,6 +249,38 @@ fn shapes(count: usize, random: &mut Random) -> Vec<(&'static str, Vec<f32>)> {
         ("huge ties", (0..count).map(|id| if id % 3 == 0 { 3e38 } else { -3e38 }).collect()),
         ("denormals", (0..count).map(|id| f32::from_bits((id as u32 % 5) | (id as u32 % 2) << 31)).collect()),
     ]
+}
+
+/// The case after each number of known tokens, all of them token 0: so many draws.
+fn draws(case: &Case) -> Vec<Case> {
+    (0..CONTEXT).map(|known| Case { tokens: vec![0; known], ..case.clone() }).collect()
+}
+
+/// The choices of these cases, each once, in order.
+fn choices(cases: &[Case]) -> Vec<u32> {
+    let choices: std::collections::BTreeSet<u32> = cases.iter().map(expected).collect();
+    choices.into_iter().collect()
+}
+
+/// Everything at random but what few requests ask for. Known tokens are below `most`.
+fn random_case(shape: &[f32], most: u32, random: &mut Random) -> Case {
+    let count = shape.len() as u32;
+    Case {
+        tokens: (0..random.below(CONTEXT as u32)).map(|_| random.below(most)).collect(),
+        temperature: 2f32.powi(random.below(6) as i32 - 3) * (1.0 + random.real() / 2.0),
+        top_k: random.below(2) * random.below(count + 9),
+        top_p: random.below(2) * random.word(),
+        penalty: 1.0 + random.real().abs(),
+        window: random.below(2) * random.below(60),
+        seed: u64::from(random.word()) << 32 | u64::from(random.word()),
+        ..Case::greedy(shape.to_vec())
+    }
+}
+
+/// Logits of some length, every third time with many ties.
+fn random_shape(random: &mut Random) -> Vec<f32> {
+    let count = random.below(1200) as usize + 1;
+    if random.below(3) == 0 { coarse(count, random) } else { logits(count, random) }
 }
 
 /// Parameters that select differently, the first greedy.
@@ -342,19 +412,10 @@ fn draws_of_many_steps_agree() {
     let mut random = Random::new(4);
     for (count, top_p) in [(33usize, 0), (300, 3 << 30), (300, 0)] {
         let logits = logits(count, &mut random);
-        let case = |known: usize| Case {
-            tokens: vec![0; known],
-            temperature: 1.5,
-            top_p,
-            seed: 0x0123_4567_89AB_CDEF,
-            ..Case::greedy(logits.clone())
-        };
-        let cases: Vec<Case> = (0..CONTEXT).map(case).collect();
-        let mut choices: Vec<u32> = cases.iter().map(expected).collect();
+        let cases =
+            draws(&Case { temperature: 1.5, top_p, seed: 0x0123_4567_89AB_CDEF, ..Case::greedy(logits) });
         check("draws", &cases, 4);
-        choices.sort();
-        choices.dedup();
-        assert!(choices.len() > 5, "the draws differ");
+        assert!(choices(&cases).len() > 5, "the draws differ");
     }
 }
 
@@ -362,22 +423,13 @@ fn draws_of_many_steps_agree() {
 fn top_p_ends_exactly_at_its_share() {
     // Four equal weights: shares of a quarter each, to the unit of 2^-32.
     let quarter = 1u32 << 30;
-    let mut kept_most = Vec::new();
     for (top_p, kept) in
         [(1, 1), (quarter, 1), (quarter + 1, 2), (2 * quarter, 2), (3 * quarter, 3), (u32::MAX, 4)]
     {
-        let case = |known: usize| Case {
-            tokens: vec![0; known],
-            temperature: 1.0,
-            top_p,
-            seed: 3,
-            ..Case::greedy(vec![1.0; 4])
-        };
-        let cases: Vec<Case> = (0..CONTEXT).map(case).collect();
+        let cases = draws(&Case { temperature: 1.0, top_p, seed: 3, ..Case::greedy(vec![1.0; 4]) });
         check("shares", &cases, 8);
-        kept_most.push((cases.iter().map(expected).max().expect("cases") + 1, kept));
+        assert_eq!(choices(&cases).last(), Some(&(kept - 1)), "{top_p}");
     }
-    kept_most.iter().for_each(|(found, kept)| assert_eq!(found, kept));
 }
 
 #[test]
@@ -423,23 +475,9 @@ fn any_number_of_groups_gives_the_same() {
 fn random_parameters() {
     let mut random = Random::new(31);
     for _ in 0..12 {
-        let count = random.below(1200) + 1;
-        let shape = match random.below(3) {
-            0 => coarse(count as usize, &mut random),
-            _ => logits(count as usize, &mut random),
-        };
-        let cases: Vec<Case> = (0..16)
-            .map(|_| Case {
-                tokens: (0..random.below(CONTEXT as u32)).map(|_| random.below(count)).collect(),
-                temperature: 2f32.powi(random.below(6) as i32 - 3) * (1.0 + random.real() / 2.0),
-                top_k: random.below(2) * random.below(count + 9),
-                top_p: random.below(2) * random.word(),
-                penalty: 1.0 + random.real().abs(),
-                window: random.below(2) * random.below(60),
-                seed: u64::from(random.word()) << 32 | u64::from(random.word()),
-                ..Case::greedy(shape.clone())
-            })
-            .collect();
+        let shape = random_shape(&mut random);
+        let most = shape.len() as u32;
+        let cases: Vec<Case> = (0..16).map(|_| random_case(&shape, most, &mut random)).collect();
         check("random", &cases, 5);
     }
 }
@@ -470,9 +508,7 @@ fn check_changed(what: &str, change: [u32; 2], cases: &[Case]) {
 fn a_wrong_multiplier_is_seen() {
     let mut random = Random::new(12);
     let logits = logits(64, &mut random);
-    let case =
-        |known: usize| Case { tokens: vec![0; known], temperature: 2.0, ..Case::greedy(logits.clone()) };
-    let cases: Vec<Case> = (1..9).map(case).collect();
+    let cases = draws(&Case { temperature: 2.0, ..Case::greedy(logits) });
     check_changed("another multiplier", [0xD251_1F53, 0xD251_1F55], &cases);
 }
 
@@ -489,18 +525,11 @@ fn zeros_that_differ_by_sign_are_seen() {
 #[test]
 #[should_panic(expected = "one too many")]
 fn a_share_that_is_missed_by_one_unit_is_seen() {
-    let case = |known: usize| Case {
-        tokens: vec![0; known],
-        temperature: 1.0,
-        top_p: 1 << 31,
-        ..Case::greedy(vec![1.0; 4])
-    };
-    let cases: Vec<Case> = (0..16).map(case).collect();
+    let cases = draws(&Case { temperature: 1.0, top_p: 1 << 31, ..Case::greedy(vec![1.0; 4]) });
     check_changed("one too many", [0x9804_80C1, 0x9804_8080], &cases);
 }
 
-/// Wave instructions for 32 logits of a vocabulary of 32768, with what belongs to the row shared out. The
-/// ceilings are a tenth above what `docs/kernels.md` states.
+/// The ceilings are a tenth above what `docs/kernels.md` states.
 #[test]
 fn the_cost_of_a_choice() {
     let mut random = Random::new(21);
@@ -515,12 +544,6 @@ fn the_cost_of_a_choice() {
         ("top-k 40", 124.0, Case { top_k: 40, ..base.clone() }),
         ("top-k 40, top-p", 130.0, Case { top_k: 40, top_p, ..base.clone() }),
     ] {
-        let mut device = Device::new(0);
-        let launch = prepare(&mut device, std::slice::from_ref(&case));
-        device.run("sample", launch.block.as_bytes(), 1);
-        check_slots(&device, &launch, &[case], what);
-        let cost = device.wave_instructions() as f64 / (32_768 / 32) as f64;
-        println!("{what}: {cost:.1}");
-        assert!(cost < ceiling, "{what}: {cost:.1} instructions for 32 logits");
+        check_cost(what, ceiling, case);
     }
 }

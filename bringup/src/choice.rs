@@ -57,8 +57,8 @@ pub struct VirtualOptions {
     pub approximation_bias: i8,
     /// Worker threads besides the command processor's, at most [`VIRTUAL_THREADS_MAX`]; `None` suits the host.
     pub threads: Option<usize>,
-    /// The checking mode: every broken rule is a finding, see [`Inspect::findings`](crate::Inspect::findings). Makes the
-    /// scheduling deterministic.
+    /// The checking mode: every broken rule is a finding, see [`Inspect::findings`](crate::Inspect::findings). Makes
+    /// the scheduling deterministic.
     pub check: bool,
     /// Under the checking mode: judge the scalar hazard as leniently as compilers do.
     pub trusts_compilers: bool,

@@ -1,7 +1,7 @@
 //! The choice of a device, a card or the virtual R9700, its self-test, its probe, and its reports.
 //!
-//! This crate stands above [`zrt_device`] and links the simulator. A server that has a card and wants neither the choice
-//! nor the self-test links `zrt-device` alone.
+//! This crate stands above [`zrt_device`] and links the simulator. A server that has a card and wants neither the
+//! choice nor the self-test links `zrt-device` alone.
 //!
 //! # Contract
 //! - [`open`] and [`open_over`] run the short self-test unless [`OpenOptions::self_test`] says not to; a device that

@@ -66,8 +66,8 @@ pub(crate) fn card_or_virtual(
 /// caller keeps. Any number may be open, at the same time or one after the other.
 ///
 /// # Errors
-/// [`OpenError::SelfTest`] names the case that a device failed; [`KmdError::ProcessLost`] follows a page fault or a reset,
-/// after which no device of the process will ever run again.
+/// [`OpenError::SelfTest`] names the case that a device failed; [`KmdError::ProcessLost`] follows a page fault or a
+/// reset, after which no device of the process will ever run again.
 pub fn open_over(attachment: &Arc<Attachment>, options: &OpenOptions) -> Result<Device, OpenError> {
     let tier = device_options(attachment.process().syscalls(), options);
     let mut device = Device::open(attachment, &tier)?;

@@ -140,6 +140,12 @@ impl Device {
         if self.info.gtt_only { None } else { self.space.available_vram() }
     }
 
+    /// Whether a heap is in VRAM here: on a small BAR, and where everything lies in system memory, more heaps are not
+    /// than [`Heap::is_vram`] says.
+    pub fn is_vram(&self, heap: Heap) -> bool {
+        self.space.is_vram(heap)
+    }
+
     /// Whether the host can access VRAM: only through a large BAR, and only if its writes can be flushed to the GPU.
     pub fn has_visible_vram(&self) -> bool {
         self.space.has_visible_vram()

@@ -1,7 +1,7 @@
 //! Why a wait failed.
 //!
-//! Contract: made after a fault or a deadline only; it reads what the host can see (fence, pointers, the ring, events) and
-//! what a witness says, and names kernels and buffers by address. Its text is one line.
+//! Contract: made after a fault or a deadline only; it reads what the host can see (fence, pointers, the ring, events)
+//! and what a witness says, and names kernels and buffers by address. Its text is one line.
 
 use crate::waves::Waves;
 use core::fmt;

@@ -59,19 +59,32 @@ impl Space {
         label: &str,
         executable: bool,
     ) -> Result<Buffer, DeviceError> {
-        let kind = match heap {
+        let kind = self.kind(heap);
+        let memory = zrt_kmd::Buffer::allocate(&self.vm, AllocationRequest { kind, len, executable })?;
+        let (va, view) = (memory.va(), memory.view().cloned());
+        let entry = self.registry.add_buffer(va, len, label);
+        let registry = self.registry.clone();
+        Ok(Buffer { va, len, heap, view, label: label.into(), entry, registry, memory })
+    }
+
+    /// What a heap is made of on this machine.
+    fn kind(&self, heap: Heap) -> MemoryKind {
+        match heap {
             // If the BAR covers all VRAM, visible memory costs nothing and saves the staging copies.
             Heap::DeviceLocal | Heap::HostVisible if self.has_visible_vram() => MemoryKind::VramPublic,
             Heap::HostShared if self.has_visible_vram() => MemoryKind::VramShared,
             Heap::DeviceLocal if !self.gtt_only => MemoryKind::Vram,
             Heap::HostCached => MemoryKind::GttCached,
             Heap::DeviceLocal | Heap::HostVisible | Heap::HostShared | Heap::Host => MemoryKind::Gtt,
-        };
-        let memory = zrt_kmd::Buffer::allocate(&self.vm, AllocationRequest { kind, len, executable })?;
-        let (va, view) = (memory.va(), memory.view().cloned());
-        let entry = self.registry.add_buffer(va, len, label);
-        let registry = self.registry.clone();
-        Ok(Buffer { va, len, heap, view, label: label.into(), entry, registry, memory })
+        }
+    }
+
+    /// Whether a heap is in VRAM on this machine.
+    pub(crate) fn is_vram(&self, heap: Heap) -> bool {
+        match self.kind(heap) {
+            MemoryKind::Vram | MemoryKind::VramPublic | MemoryKind::VramShared => true,
+            MemoryKind::Gtt | MemoryKind::GttCached => false,
+        }
     }
 
     /// Whether the host can access VRAM: only through a large BAR, and only if its writes can be flushed to the GPU

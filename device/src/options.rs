@@ -19,8 +19,8 @@ pub struct DeviceOptions {
     /// Length of the command ring in bytes: a power of two from 4096.
     pub ring_bytes: ByteLen,
     /// Everything that this crate allocates lies in system memory: code, indirect buffers, parameters, data. What the
-    /// driver asks for in VRAM stays there (end-of-pipe buffer, context save area). For a first boot: nothing depends on
-    /// the BAR, its flush, or fetches from VRAM.
+    /// driver asks for in VRAM stays there (end-of-pipe buffer, context save area). For a first boot: nothing depends
+    /// on the BAR, its flush, or fetches from VRAM.
     pub gtt_only: bool,
     /// How long a wait spins before it sleeps.
     pub spin_us: u64,

@@ -279,8 +279,8 @@ fn explain_wait(
             break;
         }
     }
-    // The operations guarded by the wait: all but the youngest; a raised wait lets one more be outstanding. Scalar loads
-    // return in any order, so it may be any of them.
+    // The operations guarded by the wait: all but the youngest; a raised wait lets one more be outstanding. Scalar
+    // loads return in any order, so it may be any of them.
     let is_in_order = counter != Waited::Km;
     let guarded = outstanding.into_iter().enumerate().skip(if is_in_order { count as usize } else { 0 });
     let guarded_max = if mutant.class == Class::WaitRaised && is_in_order { 1 } else { usize::MAX };
@@ -325,8 +325,8 @@ fn explain_wait(
     (if counter == Waited::Store { NO_SIGNAL } else { UNKNOWN }, 0)
 }
 
-/// Operations of a counter that may be outstanding after an instruction, if it waits for that counter. A wait that leaves
-/// some of several scalar loads open guards none of them.
+/// Operations of a counter that may be outstanding after an instruction, if it waits for that counter. A wait that
+/// leaves some of several scalar loads open guards none of them.
 fn left_by(instruction: &Instruction, counter: Waited) -> Option<u32> {
     waited_down_to(instruction, counter).filter(|left| counter != Waited::Km || *left == 0)
 }

@@ -30,8 +30,8 @@ pub struct Generation {
     pub is_broken_off: bool,
 }
 
-/// Runs a prompt and generates. Calls `on_step` after every step, with the prompt tokens done or the generated token; it
-/// may break off.
+/// Runs a prompt and generates. Calls `on_step` after every step, with the prompt tokens done or the generated token;
+/// it may break off.
 pub fn generate<E: Executor>(
     executor: &mut E,
     prompt: &[u32],

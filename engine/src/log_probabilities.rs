@@ -1,8 +1,8 @@
 //! Log-probabilities of a token and of the most likely ones, from what SAMPLE records.
 //!
 //! Contract: of the raw distribution, before biases, penalties, temperature and filters (`docs/arithmetic.md`, SAMPLE).
-//! What SAMPLE records is defined to the bit; the logarithm of its sum is the host's, in f64, and each result is rounded
-//! to f32 once. Plain values; nothing allocates.
+//! What SAMPLE records is defined to the bit; the logarithm of its sum is the host's, in f64, and each result is
+//! rounded to f32 once. Plain values; nothing allocates.
 
 use zrt_protocol::{TOPS_MAX, TopTokens};
 
@@ -115,8 +115,8 @@ mod tests {
         }
     }
 
-    /// ln(1 + x) by its series, for a token that is all but certain: the logarithms of the sum and of 2^40, taken apart,
-    /// would lose its last digits.
+    /// ln(1 + x) by its series, for a token that is all but certain: the logarithms of the sum and of 2^40, taken
+    /// apart, would lose its last digits.
     #[test]
     fn the_logarithm_is_of_the_share() {
         let sum = (1u64 << 40) + 105_706;

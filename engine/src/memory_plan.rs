@@ -1,7 +1,8 @@
 //! What a session allocates, decided before anything is allocated: heaps, allocations, regions.
 //!
 //! Contract: made from the model's metadata and the execution plan alone; nothing is added while a session runs.
-//! Weights of one class lie in one allocation of each memory that they lie in, layer after layer. Offsets and lengths are bytes.
+//! Weights of one class lie in one allocation of each memory that they lie in, layer after layer. Offsets and lengths
+//! are bytes.
 
 use crate::executor::ExecutorError;
 use crate::executor::layout::WeightLayout;
@@ -246,11 +247,6 @@ impl MemoryPlan {
     /// Bytes of VRAM, where the BAR shows all of it; a smaller one has what the host shares in system memory.
     pub fn vram_len(&self) -> ByteLen {
         ByteLen(Heap::ALL.into_iter().filter(|heap| heap.is_vram()).map(|heap| self.heap_len(heap).0).sum())
-    }
-
-    /// Bytes of system memory that the device maps.
-    pub fn host_len(&self) -> ByteLen {
-        ByteLen(Heap::ALL.into_iter().filter(|heap| !heap.is_vram()).map(|heap| self.heap_len(heap).0).sum())
     }
 
     /// Bytes in one heap.

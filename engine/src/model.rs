@@ -296,8 +296,8 @@ impl Model {
         self.weights.iter().map(|(id, weight)| (*id, weight))
     }
 
-    /// A divisor for each rotary pair's frequency, if the file has them. Fails if they cannot be read or one is no number
-    /// from 1 on.
+    /// A divisor for each rotary pair's frequency, if the file has them. Fails if they cannot be read or one is no
+    /// number from 1 on.
     pub fn rope_divisors(&self) -> Result<Vec<f32>, ModelError> {
         let Some(tensor) = &self.rope_divisors else { return Ok(Vec::new()) };
         let bytes = self.gguf.read_tensor(tensor, 0..tensor.bytes)?;

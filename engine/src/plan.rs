@@ -153,8 +153,8 @@ impl ExecutionPlan {
     }
 }
 
-/// Bytes of one row: each row starts on its own cache line, so that no two workgroups write to the same line, but for the
-/// rows of a tile (`docs/kernels.md`), which share GL2's lines by bytes.
+/// Bytes of one row: each row starts on its own cache line, so that no two workgroups write to the same line, but for
+/// the rows of a tile (`docs/kernels.md`), which share GL2's lines by bytes.
 fn row_stride(value: &Value) -> ByteLen {
     ByteLen((u64::from(value.elements) * 4).next_multiple_of(REGION_ALIGNMENT))
 }

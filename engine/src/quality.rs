@@ -46,8 +46,8 @@ impl Expectations {
         Ok(Expectations { vocabulary, log_probabilities })
     }
 
-    /// Those of a run of old: log-probabilities of `vocabulary` tokens for each predicted token. `None` if they are not a
-    /// whole number of places.
+    /// Those of a run of old: log-probabilities of `vocabulary` tokens for each predicted token. `None` if they are not
+    /// a whole number of places.
     pub fn from_log_probabilities(vocabulary: usize, log_probabilities: Vec<f32>) -> Option<Expectations> {
         let is_whole = vocabulary > 0 && log_probabilities.len().is_multiple_of(vocabulary);
         is_whole.then_some(Expectations { vocabulary, log_probabilities })

@@ -100,8 +100,9 @@ pub enum SamplingError {
     LogProbabilities(u32),
 }
 
-/// Values that are added to logits: at most [`BIASES_MAX`], of different tokens, each finite or -inf, which bans its
-/// token. Nothing else can be in it.
+/// Values that are added to logits: at most [`BIASES_MAX`], of different tokens, each finite or -inf. A token with -inf
+/// is not chosen as long as the logit of another one is above -inf; where none is, token 0 is chosen, whatever its
+/// bias. Nothing else can be in it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LogitBias {
     count: usize,

@@ -1,8 +1,8 @@
 //! Oracle and device in lockstep: after every instruction the buffer that it wrote is compared bit for bit.
 //!
 //! Contract: stops at the first difference and names operation, layer, element and both values. Two NaNs count as
-//! equal whatever their bits (`docs/arithmetic.md`), but for the packed words of a quantised row, which are no floats. Nothing
-//! is tolerated otherwise.
+//! equal whatever their bits (`docs/arithmetic.md`), but for the packed words of a quantised row, which are no floats.
+//! Nothing is tolerated otherwise.
 
 use crate::executor::{Cache, Executor, ExecutorError};
 use crate::graph::{Node, Operation};
@@ -167,7 +167,8 @@ fn compare_words(
     }
 }
 
-/// Index of the first word in which the two differ. Where they are packed, words are no floats, so none of them is a NaN.
+/// Index of the first word in which the two differ. Where they are packed, words are no floats, so none of them is a
+/// NaN.
 fn first_difference(expected: &[u32], found: &[u32], is_packed: bool) -> Option<usize> {
     assert_eq!(expected.len(), found.len(), "executors of one plan have buffers of one length");
     let both_nan = |one: u32, other: u32| f32::from_bits(one).is_nan() && f32::from_bits(other).is_nan();

@@ -1,8 +1,8 @@
 //! What hostile model files cost: memory at most eight times the file plus 16 MiB, work in proportion to the file.
 //!
-//! Every count, length and nesting that a header can state has a case, made in two sizes. Memory is the peak of a counting
-//! allocator over opening the file, naming its tensors and building its tokenizer. Work is the processor time of the
-//! thread: twice the file takes at most three times as long.
+//! Every count, length and nesting that a header can state has a case, made in two sizes. Memory is the peak of a
+//! counting allocator over opening the file, naming its tensors and building its tokenizer. Work is the processor time
+//! of the thread: twice the file takes at most three times as long.
 #![allow(clippy::unwrap_used)] // Helpers of tests panic as tests do.
 
 use std::sync::Arc;

@@ -178,8 +178,8 @@ fn contents_never_become_control_tokens() {
     }
 }
 
-/// A template that writes the beginning of a control token before a content: the content does not complete it. White space
-/// that is cut off changes nothing, and texts that the template looks for at the beginning are found.
+/// A template that writes the beginning of a control token before a content: the content does not complete it. White
+/// space that is cut off changes nothing, and texts that the template looks for at the beginning are found.
 #[test]
 fn contents_do_not_complete_what_a_template_begins() {
     for (source, content, expected) in [

@@ -98,13 +98,15 @@ fn a_mapped_file_and_its_bytes_in_memory_are_the_same_model() {
     }
 }
 
-/// A file that is still being downloaded: its tensors as soon as the header is there, and no bytes of those that are not.
+/// A file that is still being downloaded: its tensors as soon as the header is there, and no bytes of those that are
+/// not.
 #[test]
 fn the_beginning_of_a_file_has_its_shapes_and_no_other_weights() {
     let bytes = std::fs::read(repository_model("tales-qwen3-Q4_0.gguf")).unwrap();
     let whole = Gguf::from_bytes(bytes.clone()).unwrap();
     let first = whole.tensors().iter().map(|tensor| tensor.offset as usize).min().unwrap();
-    let path = std::env::temp_dir().join(format!("zrt-part-{}.gguf", std::process::id()));
+    let folder = zrt_needs::TemporaryFolder::new("part");
+    let path = folder.join("part.gguf");
     for (length, is_header) in [(first, true), (bytes.len() / 2, true), (first / 2, false)] {
         std::fs::write(&path, &bytes[..length]).unwrap();
         let part = Gguf::open_beginning(&path);
@@ -116,7 +118,6 @@ fn the_beginning_of_a_file_has_its_shapes_and_no_other_weights() {
             assert_eq!(part.read_tensor(tensor, 0..tensor.bytes).is_ok(), is_there, "{}", tensor.name);
         }
     }
-    std::fs::remove_file(path).unwrap();
 }
 
 /// The first half of a file, and its length: the same tensors, and zeros for what is not there.

@@ -185,8 +185,7 @@ fn a_folder_and_its_gguf_file_give_the_same_bits() {
 fn shards_are_found_through_their_index() {
     let (made, _) = folder_of(&random_model("random-qwen2"));
     let whole = made.open().unwrap();
-    let folder = std::env::temp_dir().join(format!("zrt-safetensors-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
+    let folder = zrt_needs::TemporaryFolder::new("shards");
     let mut map = serde_json::Map::new();
     for (number, part) in made.tensors.chunks(5).enumerate() {
         let name = format!("model-{number:05}.safetensors");
@@ -196,7 +195,7 @@ fn shards_are_found_through_their_index() {
     let index = json!({"metadata": {"total_size": 1}, "weight_map": map}).to_string();
     std::fs::write(folder.join("model.safetensors.index.json"), index).unwrap();
     std::fs::write(folder.join("config.json"), made.config.to_string()).unwrap();
-    let missing = words(&open(&Folder::Path(folder.clone())).err().unwrap());
+    let missing = words(&open(&Folder::Path(folder.to_path_buf())).err().unwrap());
     assert_eq!(missing, "the folder has no `tokenizer.json`");
     std::fs::write(folder.join("tokenizer.json"), made.tokenizer.to_string()).unwrap();
     let opened = zrt_engine::safetensors::open_model(&folder).unwrap();
@@ -205,7 +204,6 @@ fn shards_are_found_through_their_index() {
             |gguf: &Gguf| gguf.read_tensor(gguf.tensor(&tensor.name).unwrap(), 0..tensor.bytes).unwrap();
         assert_eq!(read(&opened), read(&whole), "{}", tensor.name);
     }
-    std::fs::remove_dir_all(folder).unwrap();
 }
 
 /// A value of E4M3 by its definition.
@@ -527,16 +525,14 @@ fn an_embedding_of_too_many_rows_is_refused_before_they_are_counted_out() {
     let header = json!({"model.embed_tokens.weight":
         {"dtype": "I8", "shape": [rows, 32], "data_offsets": [0, rows * 32]}});
     let bytes = with_header(&header.to_string(), &[]);
-    let folder = std::env::temp_dir().join(format!("zrt-safetensors-rows-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
+    let folder = zrt_needs::TemporaryFolder::new("rows");
     let path = folder.join("model.safetensors");
     std::fs::write(&path, &bytes).unwrap();
     let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
     file.set_len(bytes.len() as u64 + rows * 32).unwrap();
     std::fs::write(folder.join("config.json"), Made::llama().config.to_string()).unwrap();
     std::fs::write(folder.join("tokenizer.json"), byte_tokenizer().to_string()).unwrap();
-    let error = open(&Folder::Path(folder.clone())).err().map(|error| words(&error));
-    std::fs::remove_dir_all(folder).unwrap();
+    let error = open(&Folder::Path(folder.to_path_buf())).err().map(|error| words(&error));
     assert_eq!(error.as_deref(), Some("there are more than 67108864 rows of the embedding"));
 }
 
@@ -696,7 +692,10 @@ fn split(expression: &str) -> Value {
 #[test]
 fn vocabularies_encode_the_vectors_through_tokenizer_json() {
     let Some(folder) = zrt_needs::models() else { return };
-    const LLAMA: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
+    const LLAMA: &str = concat!(
+        r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}|",
+        r" ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+    );
     let qwen2 = LLAMA.replace("{1,3}", "");
     let qwen35 =
         qwen2.replace(r"\p{L}+|", r"[\p{L}\p{M}]+|").replace(r"[^\s\p{L}\p{N}]", r"[^\s\p{L}\p{M}\p{N}]");

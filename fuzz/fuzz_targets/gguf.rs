@@ -1,5 +1,5 @@
-//! Arbitrary bytes as a model file: opening ends in a value or an error, and what opened can be read whole, as weights and
-//! repacked for the device.
+//! Arbitrary bytes as a model file: opening ends in a value or an error, and what opened can be read whole, as weights
+//! and repacked for the device.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,5 @@
-//! Arbitrary bytes as a file of golden traces: reading ends in a value or an error, and what was read agrees with itself.
+//! Arbitrary bytes as a file of golden traces: reading ends in a value or an error, and what was read agrees with
+//! itself.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,5 @@
-//! Arbitrary bytes as what a kernel and its code object leave for printf: hostcalls, printf buffers and format strings end in
-//! text within its limits or in an error.
+//! Arbitrary bytes as what a kernel and its code object leave for printf: hostcalls, printf buffers and format strings
+//! end in text within its limits or in an error.
 #![no_main]
 
 #[allow(dead_code)]

@@ -1,5 +1,5 @@
-//! Arbitrary files as the driver's folder in sysfs: walking it ends in a topology or an error, and the nodes of a topology can
-//! be used.
+//! Arbitrary files as the driver's folder in sysfs: walking it ends in a topology or an error, and the nodes of a
+//! topology can be used.
 //!
 //! The input is pairs of a path below the folder and what the file holds, each followed by a zero byte. A file that
 //! occurs several times changes from one read to the next.

@@ -138,8 +138,8 @@ pub struct Instruction {
     pub destination2: Operand,
     /// ALU sources in assembler order. Implicit vcc of e32 carry and cndmask forms is source 2, as in e64. fmaak and
     /// fmamk carry the literal in the assembler's position. SMEM: `[sbase, soffset, None]`. Memory: `[vaddr, data,
-    /// data1 or None]` for VDS; `[vaddr, data, saddr]` for VFLAT/VGLOBAL/VSCRATCH (`off` is None); `[vaddr, data, rsrc]`
-    /// for VBUFFER (its soffset is [`Instruction::soffset`]). SMEM prefetches and probes have their 5-bit length as the
+    /// data1 or None]` for VDS; `[vaddr, data, saddr]` for VFLAT/VGLOBAL/VSCRATCH (`off` is None); `[vaddr, data,
+    /// rsrc]` for VBUFFER (its soffset is [`Instruction::soffset`]). SMEM prefetches and probes have their 5-bit length as the
     /// inline integer of source 2.
     pub sources: [Operand; 3],
     /// VBUFFER's soffset.
@@ -149,8 +149,8 @@ pub struct Instruction {
     /// DPP.
     pub lanes: LaneSelect,
     /// SOPK/SOPP simm16 zero-extended; SMEM/VMEM signed 24-bit ioffset sign-extended; VDS offset0 | offset1 << 8.
-    /// `s_setreg_imm32_b32`: the simm16; its literal is source 0. `s_sendmsg_rtn`: the message. VDSDIR: bits 23:8 of the
-    /// word. Graphics classes: the opcode number.
+    /// `s_setreg_imm32_b32`: the simm16; its literal is source 0. `s_sendmsg_rtn`: the message. VDSDIR: bits 23:8 of
+    /// the word. Graphics classes: the opcode number.
     pub immediate: i32,
     /// Memory scope 0..=3 (CU, SE, DEV, SYS).
     pub scope: u8,

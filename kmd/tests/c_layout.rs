@@ -7,7 +7,7 @@
 
 use memoffset::span_of;
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use zrt_kmd::bindings::kfd::*;
 
@@ -79,16 +79,9 @@ fn program() -> String {
     program
 }
 
-/// A folder of this test's own.
-fn folder() -> PathBuf {
-    let path = std::env::temp_dir().join(format!("zrt-c-layout-{}", std::process::id()));
-    std::fs::create_dir_all(&path).unwrap();
-    path
-}
-
 /// Compiles the program against the headers, and runs it.
 fn said_by_c(headers: &Path) -> String {
-    let folder = folder();
+    let folder = zrt_needs::TemporaryFolder::new("c-layout");
     let (source, executable) = (folder.join("layout.c"), folder.join("layout"));
     std::fs::write(&source, program()).unwrap();
     // A build script would receive these variables.
@@ -99,7 +92,6 @@ fn said_by_c(headers: &Path) -> String {
         build.get_compiler().to_command().arg(&source).arg("-o").arg(&executable).output().unwrap();
     assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
     let output = Command::new(&executable).output().unwrap();
-    std::fs::remove_dir_all(folder).unwrap();
     String::from_utf8(output.stdout).unwrap()
 }
 

@@ -37,8 +37,8 @@ impl LineRow {
         self.file == LineRow::NONE
     }
 
-    /// Of two rows for one offset, whether this later one counts: an end hides no beginning, and a row of line 0, which is
-    /// left out, hides no end.
+    /// Of two rows for one offset, whether this later one counts: an end hides no beginning, and a row of line 0, which
+    /// is left out, hides no end.
     pub(crate) fn replaces(&self, before: &LineRow) -> bool {
         match (self.is_end(), before.is_end()) {
             (true, before_is_end) => before_is_end,

@@ -9,7 +9,8 @@ use zrt_loader::{FILE_BYTES_MAX, Format, IMAGE_BYTES_MAX, LoadError, Program, Ra
 /// s_endpgm.
 const END: [u8; 4] = [0x00, 0x00, 0xb0, 0xbf];
 
-/// Resource words by instruction set reference §10: 600 bytes of LDS are two blocks of 512, 400 bytes of code four lines of 128.
+/// Resource words by instruction set reference §10: 600 bytes of LDS are two blocks of 512, 400 bytes of code four
+/// lines of 128.
 #[test]
 fn raw_code_gets_all_that_the_options_say() {
     let options = RawOptions {

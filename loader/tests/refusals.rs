@@ -116,8 +116,8 @@ fn versions_of_the_abi_are_those_of_code_objects_4_to_6() {
     }
 }
 
-/// EF_AMDGPU_FEATURE_XNACK and _SRAMECC of version 4, and the version of a generic target (LLVM's "User Guide for AMDGPU
-/// Backend", ELF header flags): gfx1201 has none of them.
+/// EF_AMDGPU_FEATURE_XNACK and _SRAMECC of version 4, and the version of a generic target (LLVM's "User Guide for
+/// AMDGPU Backend", ELF header flags): gfx1201 has none of them.
 #[test]
 fn flags_that_the_target_does_not_have_are_refused() {
     let parse = |flags| {

@@ -54,8 +54,8 @@ impl HostPath for SharedView {
     }
 }
 
-/// Flushes by the word in `remap`. `behind_bar` is any VRAM of the same device that is mapped through the BAR; its first
-/// dword is read.
+/// Flushes by the word in `remap`. `behind_bar` is any VRAM of the same device that is mapped through the BAR; its
+/// first dword is read.
 #[inline]
 pub fn flush<R: HostPath, W: HostPath>(remap: &R, behind_bar: &W) {
     // Stores through the BAR leave the write-combining buffers before the flush does.

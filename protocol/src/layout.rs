@@ -1,7 +1,7 @@
 //! How a shared structure or a shared list of numbers reaches the assembler: names, offsets, values.
 //!
-//! Contract: the macros here are the only way in which this crate defines what kernels read. A structure that is made by
-//! [`layout!`] has no padding and a [`Layout`]; an enumeration that is made by [`numbers!`] has its [`Numbers`]. The
+//! Contract: the macros here are the only way in which this crate defines what kernels read. A structure that is made
+//! by [`layout!`] has no padding and a [`Layout`]; an enumeration that is made by [`numbers!`] has its [`Numbers`]. The
 //! assembler's include file is generated from these.
 
 /// One structure that host and kernels share.

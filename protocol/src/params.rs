@@ -178,7 +178,8 @@ block! {
         input_va: u64,
         /// `f32[weight_rows]` for each row.
         output_va: u64,
-        /// `f32[weight_rows]` for each row, at the output's stride, added to the product; may equal the output. 0: none.
+        /// `f32[weight_rows]` for each row, at the output's stride, added to the product; may equal the output. 0:
+        /// none.
         addend_va: u64,
         /// Output length.
         weight_rows: u32,

@@ -67,7 +67,8 @@ layout! {
     }
 }
 
-/// The bodies that the megakernel holds, by their number in the tape. Its table of branches is generated from this list.
+/// The bodies that the megakernel holds, by their number in the tape. Its table of branches is generated from this
+/// list.
 pub const BODIES: &[&str] = &[
     "boundary",
     "embed_f32",
@@ -175,7 +176,7 @@ TapeEntry 64
   44 piece_bytes
   48 plane_va
   56 pieces
-  60 reserved
+  60 first_group
 ";
         assert_eq!(written(&TapeEntry::LAYOUT), expected);
         assert_eq!(written(&TapeWait::LAYOUT), "TapeWait 8\n   0 counter\n   4 units\n");

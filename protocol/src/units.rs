@@ -1,6 +1,7 @@
 //! How an operation is cut into units: what one workgroup does at a time.
 //!
-//! Written by nobody: these numbers are in the kernels' code, and in the parameter blocks that the host computes with them.
+//! Written by nobody: these numbers are in the kernels' code, and in the parameter blocks that the host computes with
+//! them.
 
 /// Work-items of every kernel's workgroup.
 pub const GROUP_ITEMS: u32 = 256;
@@ -14,8 +15,8 @@ pub const HEAD_SIZE_MAX: u32 = 256;
 /// them.
 pub const MATMUL_ROWS_PER_LANE: u32 = 4;
 
-/// Weight rows that one unit of a MATMUL kernel makes, unless its rows lie in tiles, with 2^`lanes_per_row_log2` (0..=5)
-/// lanes on a row.
+/// Weight rows that one unit of a MATMUL kernel makes, unless its rows lie in tiles, with 2^`lanes_per_row_log2`
+/// (0..=5) lanes on a row.
 pub const fn matmul_rows_per_unit(lanes_per_row_log2: u32) -> u32 {
     GROUP_WAVES * (WAVE_LANES >> lanes_per_row_log2) * MATMUL_ROWS_PER_LANE
 }
@@ -31,7 +32,8 @@ pub const fn lanes_per_row_log2(columns: u32) -> u32 {
     if lanes < WAVE_LANES { lanes.ilog2() } else { WAVE_LANES.ilog2() }
 }
 
-/// log2 of the lanes that share a weight row of `columns` columns, where activations are integers: a segment's at least.
+/// log2 of the lanes that share a weight row of `columns` columns, where activations are integers: a segment's at
+/// least.
 pub const fn integer_lanes_per_row_log2(columns: u32) -> u32 {
     let (lanes_log2, least) = (lanes_per_row_log2(columns), SEGMENT_BLOCKS.ilog2());
     if lanes_log2 > least { lanes_log2 } else { least }
@@ -55,12 +57,13 @@ pub const fn quantised_row_bytes(columns: u32, limbs: u32) -> u32 {
 
 /// Rows of a tile: those of a step that a matrix instruction takes.
 pub const TILE_ROWS: u32 = 16;
-/// Rows of an operation's row set from which on quantised rows lie in tiles and their matmuls use matrix instructions. Both
-/// ways make the same bits. By instructions alone tiles are less work from 6 rows on; but a step of one tile leaves compute
-/// units idle in all but large matrices (`docs/decisions/0036-rows-in-tiles.md`).
+/// Rows of an operation's row set from which on quantised rows lie in tiles and their matmuls use matrix instructions.
+/// Both ways make the same bits. By instructions alone tiles are less work from 6 rows on; but a step of one tile
+/// leaves compute units idle in all but large matrices (`docs/decisions/0036-rows-in-tiles.md`).
 pub const TILED_ROWS_MIN: u32 = 9;
 
-/// Weight rows that one unit of a MATMUL of `rows` rows in tiles makes; a unit of the tape beyond the last of them makes none.
+/// Weight rows that one unit of a MATMUL of `rows` rows in tiles makes; a unit of the tape beyond the last of them
+/// makes none.
 pub const fn tiled_weight_rows_per_unit(rows: u32) -> u32 {
     let waves = if rows > TILE_ROWS { GROUP_WAVES / 2 } else { GROUP_WAVES };
     waves * TILE_ROWS

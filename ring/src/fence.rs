@@ -23,8 +23,8 @@ pub struct Timeline<M = SharedView> {
 }
 
 impl<M: QueueMemory> Fence<M> {
-    /// The fence in the first 8 bytes of `view`, which the device knows as `address`. Give it a line of 256 bytes of its
-    /// own (hardware reference §1.4).
+    /// The fence in the first 8 bytes of `view`, which the device knows as `address`. Give it a line of 256 bytes of
+    /// its own (hardware reference §1.4).
     pub fn new(view: M, address: GpuVa) -> Result<Fence<M>, FenceError> {
         if view.len() < 8 {
             return Err(FenceError::ViewLength { bytes: view.len() });

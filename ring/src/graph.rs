@@ -56,8 +56,8 @@ pub(crate) struct GraphPart {
 }
 
 impl GraphRecorder {
-    /// A recorder with room for `capacity`, at most [`GRAPH_DWORDS_MAX`]. A dispatch with two dwords of user data takes 38
-    /// dwords, a barrier 10, the start 10.
+    /// A recorder with room for `capacity`, at most [`GRAPH_DWORDS_MAX`]. A dispatch with two dwords of user data takes
+    /// 38 dwords, a barrier 10, the start 10.
     pub fn new(capacity: DwordLen) -> Result<GraphRecorder, GraphError> {
         if capacity.0 > GRAPH_DWORDS_MAX {
             return Err(GraphError::Capacity { dwords: capacity.0, most: GRAPH_DWORDS_MAX });
@@ -101,8 +101,8 @@ impl GraphRecorder {
         self.dispatches == 0
     }
 
-    /// Launches `groups` workgroups of a kernel whose `s[0:1]` is the address of its parameter block and s2 the number of
-    /// workgroups in X.
+    /// Launches `groups` workgroups of a kernel whose `s[0:1]` is the address of its parameter block and s2 the number
+    /// of workgroups in X.
     #[inline]
     pub fn dispatch(
         &mut self,

@@ -16,8 +16,8 @@
 //! allocates when it is made). Whatever the other side writes into pointers and fences causes an error or a wait,
 //! never a panic and never the overwriting of an unread packet. Every wait ends by the caller's [`Clock`].
 //!
-//! A command ring has one producer: the methods take `&mut self`, and nothing else may write the ring, the write pointer or the
-//! doorbell.
+//! A command ring has one producer: the methods take `&mut self`, and nothing else may write the ring, the write
+//! pointer or the doorbell.
 #![doc = include_str!("../README.md")]
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]

@@ -3,10 +3,10 @@
 //! Contract: needs `llvm-mc-19` and `llvm-objcopy-19`; without them a case is recorded as skipped, and with
 //! `ZRT_REQUIRE_LLVM` set it fails.
 
-use std::path::PathBuf;
 use std::process::Command;
 use zrt_isa::resources::WaveSize;
 use zrt_isa::zrt;
+use zrt_needs::TemporaryFolder;
 
 /// What a launch of assembled code needs to know about it.
 #[derive(Clone, Copy, Debug)]
@@ -27,25 +27,6 @@ pub fn has_tools() -> bool {
     zrt_needs::programs(&["llvm-mc-19", "llvm-objcopy-19"])
 }
 
-/// A folder of this process's own, removed when dropped.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new(name: &str) -> Scratch {
-        static NEXT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
-        let number = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("zrt-{name}-{}-{number}", std::process::id()));
-        std::fs::create_dir_all(&path).expect("a temporary folder");
-        Scratch(path)
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        std::fs::remove_dir_all(&self.0).ok();
-    }
-}
-
 fn run(command: &mut Command, source: &str) {
     let output = command.output().expect("the tool starts");
     assert!(output.status.success(), "{}\n{source}", String::from_utf8_lossy(&output.stderr));
@@ -63,8 +44,8 @@ pub struct Code {
 /// The code of a source text. Each line is given a label, and a section of their offsets is the line table: it also
 /// knows lines of data, which the assembler's own leaves out. Not for sources that define macros.
 pub fn assemble(source: &str) -> Code {
-    let scratch = Scratch::new("assembly");
-    let [text, object, binary] = ["k.s", "k.o", "k.bin"].map(|name| scratch.0.join(name));
+    let scratch = TemporaryFolder::new("assembly");
+    let [text, object, binary] = ["k.s", "k.o", "k.bin"].map(|name| scratch.join(name));
     let (mut labelled, mut table) = (String::new(), String::new());
     for (index, line) in source.lines().enumerate() {
         labelled.push_str(&format!(".Lline_{index}:\n{line}\n"));
@@ -103,8 +84,8 @@ pub fn container(shape: &Shape, code: &Code) -> Vec<u8> {
         name: shape.name,
         code: &code.bytes,
         entry: 0,
-        // Denormals kept, MEM_ORDERED, FWD_PROGRESS, CU mode (instruction set reference §10), and the vector registers in
-        // eights.
+        // Denormals kept, MEM_ORDERED, FWD_PROGRESS, CU mode (instruction set reference §10), and the vector registers
+        // in eights.
         rsrc1: 0xC00F_0000 | (u32::from(VECTOR_REGISTERS) / 8 - 1),
         // Two user SGPRs and the workgroup id in X; LDS in units of 512 bytes.
         rsrc2: 0x84 | shape.lds_bytes.div_ceil(512) << 15,

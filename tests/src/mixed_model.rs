@@ -1,7 +1,8 @@
-//! A small model of random weights in which every type of weight occurs: a file as it comes from outside, made in memory.
+//! A small model of random weights in which every type of weight occurs: a file as it comes from outside, made in
+//! memory.
 //!
-//! Contract: the same bytes for a seed on every machine. Its scales are chosen so that all weights are about as large as
-//! those of a trained model; it says nothing worth reading.
+//! Contract: the same bytes for a seed on every machine. Its scales are chosen so that all weights are about as large
+//! as those of a trained model; it says nothing worth reading.
 
 use std::sync::Arc;
 use zrt_engine::gguf::{Gguf, TensorKind};

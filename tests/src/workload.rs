@@ -1,8 +1,8 @@
 //! A random workload for a session, as a server's clients would make it, and the checks of what each client receives.
 //!
-//! Contract: everything is drawn from the seed. Expected tokens come from the oracle, which runs each shape of a request
-//! alone. [`drive`] panics at the first thing that a client must not see, and when the deadline passes, with the
-//! standings of the megakernel.
+//! Contract: everything is drawn from the seed. Expected tokens come from the oracle, which runs each shape of a
+//! request alone. [`drive`] panics at the first thing that a client must not see, and when the deadline passes, with
+//! the standings of the megakernel.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;

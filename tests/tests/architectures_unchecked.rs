@@ -1,5 +1,5 @@
-//! Architectures: small random models of each against a computation in float64 of its own (`tests/data`), and the device
-//! against the oracle in every way to run, to the bit. `golden_unchecked` has the trained models.
+//! Architectures: small random models of each against a computation in float64 of its own (`tests/data`), and the
+//! device against the oracle in every way to run, to the bit. `golden_unchecked` has the trained models.
 
 use std::path::Path;
 use std::time::Duration;

@@ -128,8 +128,8 @@ fn a_wrong_constant_in_any_body_is_found_and_named() {
     }
 }
 
-/// Wrong constants in a body, the first and the last few of each kind: an f32 literal, and the offset of a store (moved by
-/// one element). SAMPLE begins with what only few requests ask of it.
+/// Wrong constants in a body, the first and the last few of each kind: an f32 literal, and the offset of a store (moved
+/// by one element). SAMPLE begins with what only few requests ask of it.
 fn mutations(code: &[u32]) -> Vec<(usize, u32)> {
     const EACH_MAX: usize = 4;
     /// VGLOBAL's signed 24-bit offset starts at bit 72 (instruction set reference §1).

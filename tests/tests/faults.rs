@@ -1,8 +1,8 @@
 //! Planted faults of sessions, each of which is detected; hangs, and requests that continue after one.
 //!
 //! Two more faults are planted where their parts are tested: an entry that is published header first
-//! (`each_fault_is_seen_in_both_directions` in ring/tests/token_ring_order.rs), and a sampler that misses the share of top-p
-//! (`a_share_that_is_missed_by_one_unit_is_seen` in asm/tests/sampling.rs).
+//! (`each_fault_is_seen_in_both_directions` in ring/tests/token_ring_order.rs), and a sampler that misses the share of
+//! top-p (`a_share_that_is_missed_by_one_unit_is_seen` in asm/tests/sampling.rs).
 
 use std::mem::offset_of;
 use std::sync::Arc;
@@ -347,8 +347,8 @@ fn idleness_and_a_held_request_are_no_hang() {
 #[test]
 fn a_wait_that_is_skipped_is_a_race() {
     let model = model();
-    // A wait of each kind: for the cache, and for a row that another workgroup makes. The wait of a norm that runs where its
-    // row was made would be no use as a fault: program order stands in for it.
+    // A wait of each kind: for the cache, and for a row that another workgroup makes. The wait of a norm that runs
+    // where its row was made would be no use as a fault: program order stands in for it.
     for (kernel, nth) in [("attention_f32", 1), ("matmul_q4_0", 0)] {
         let mut session = checked_session(&model, &options(), 5);
         let task = task_of(&mut session, kernel, nth);

@@ -1,5 +1,6 @@
-//! Every type of weight in one model, in every place that a weight has: embeddings, products of every mode, steps of few
-//! rows and of tiles, and every way to run. Unchecked devices; `checked` has steps of the model on devices that check.
+//! Every type of weight in one model, in every place that a weight has: embeddings, products of every mode, steps of
+//! few rows and of tiles, and every way to run. Unchecked devices; `checked` has steps of the model on devices that
+//! check.
 
 use zrt_bringup::{DeviceChoice, OpenOptions};
 use zrt_engine::activations::Activations;

@@ -14,8 +14,9 @@ const CONTEXT: u32 = 256;
 const LOSS_TOLERANCE: f64 = 1e-4;
 /// Greedy tokens must agree where the best logit leads by this much.
 const MARGIN: f64 = 0.002;
-/// llama.cpp takes GELU from a table of f16. A trace of a model with GELU stands this far from exact arithmetic, and the
-/// exact losses are those of `tests/data/reference.py`; with such a table it comes to the trace's losses within 4e-5.
+/// llama.cpp takes GELU from a table of f16. A trace of a model with GELU stands this far from exact arithmetic, and
+/// the exact losses are those of `tests/data/reference.py`; with such a table it comes to the trace's losses within
+/// 4e-5.
 const GELU_TABLE_TOLERANCE: f64 = 2e-4;
 /// Traces of exact f64 arithmetic state their smallest margin only; ours is about 1e-5 from it.
 const REFERENCE_MARGIN: f64 = 0.0002;

@@ -1,8 +1,8 @@
-//! Layers in host memory: the bytes of loaded weights, cards that are too small, and sessions whose kernels read a part of
-//! the weights over the bus.
+//! Layers in host memory: the bytes of loaded weights, cards that are too small, and sessions whose kernels read a part
+//! of the weights over the bus.
 //!
-//! Contract: expected bytes come from `WeightLayout::pack`, whose own cases compare it with the oracle's reading; expected
-//! tokens from the oracle and from a session with everything in VRAM.
+//! Contract: expected bytes come from `WeightLayout::pack`, whose own cases compare it with the oracle's reading;
+//! expected tokens from the oracle and from a session with everything in VRAM.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -250,8 +250,36 @@ fn host_memory_that_the_driver_does_not_lend_is_named() {
     );
 }
 
-/// Under the checking mode, in every way to run: no finding, the same tokens, and every matrix in host memory is read once
-/// in a step.
+/// What the host shares with the device lies in system memory where the BAR is small, and the sentence is about that.
+#[test]
+fn what_the_host_shares_is_named_where_it_lies() {
+    let model = model();
+    let options =
+        SessionOptions { output_entries: 4096, output_heap: Heap::HostShared, ..options(Mode::Graph) };
+    let memory = options.memory(&model).expect("planned");
+    let planned = memory.heap_len(Heap::HostShared).0 + memory.heap_len(Heap::Host).0;
+    assert!(planned > 1 << 20);
+    // The device opens and has less than 1 MiB of system memory left.
+    let opened = |mib: u64| {
+        let config = Config { large_bar: false, gtt_bytes: Some(mib << 20), ..Config::default() };
+        let gpu: Arc<VirtualGpu> = VirtualGpu::new(config).expect("powers up");
+        let process = Attachment::over(gpu.clone()).expect("the board's one process");
+        Some((zrt_bringup::open_over(&process, &OpenOptions::default()).ok()?, gpu))
+    };
+    let (device, _gpu) = (1..256).find_map(opened).expect("256 MiB are enough");
+    assert!(device.is_vram(Heap::DeviceLocal) && !device.is_vram(Heap::HostShared));
+    let Err(error) = Session::prepare(device, &model, &options, &mut |_, _| {}) else {
+        panic!("it has no room")
+    };
+    let says = error.to_string();
+    let SessionError::Executor(ExecutorError::OutOfMemory(found)) = error else { panic!("{says}") };
+    assert_eq!((found.heap, found.is_vram), (Heap::HostShared, false), "{says}");
+    assert_eq!(found.planned.0, planned, "{says}");
+    assert!(says.contains("host memory") && !says.contains("VRAM"), "{says}");
+}
+
+/// Under the checking mode, in every way to run: no finding, the same tokens, and every matrix in host memory is read
+/// once in a step.
 #[test]
 fn kernels_read_layers_in_host_memory_cleanly() {
     let model = model();

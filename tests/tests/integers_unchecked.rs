@@ -1,5 +1,5 @@
-//! Matmuls with activations as integers, in whole models: the oracle's bits in every buffer of a step, and its tokens in
-//! every way to run, alone and among others. Unchecked devices; `checked` has steps on devices that check.
+//! Matmuls with activations as integers, in whole models: the oracle's bits in every buffer of a step, and its tokens
+//! in every way to run, alone and among others. Unchecked devices; `checked` has steps on devices that check.
 
 use zrt_bringup::{DeviceChoice, OpenOptions};
 use zrt_engine::activations::Activations;
@@ -58,8 +58,8 @@ fn each_vector_is_quantised_once() {
     assert_eq!([Activations::F32, Activations::A8].map(plan), [0, 4 * layers + 1]);
 }
 
-/// Prompts in chunks and decoded tokens side by side, in steps of few rows, of a tile, and of several: what a request gives
-/// does not depend on it.
+/// Prompts in chunks and decoded tokens side by side, in steps of few rows, of a tile, and of several: what a request
+/// gives does not depend on it.
 fn check_session(mode: Mode, activations: Activations) {
     let model = load(&repository_model("tales-llama-Q4_K_M.gguf"));
     let asked = [
@@ -75,8 +75,8 @@ fn check_session(mode: Mode, activations: Activations) {
     }
 }
 
-/// Every layer's keys and values of a prompt that is taken in few steps are what the oracle makes of one token after the
-/// other: so is what every layer before has made.
+/// Every layer's keys and values of a prompt that is taken in few steps are what the oracle makes of one token after
+/// the other: so is what every layer before has made.
 #[test]
 fn keys_and_values_of_steps_of_tiles_are_the_oracles() {
     let model = load(&repository_model("tales-llama-Q4_K_M.gguf"));
@@ -110,8 +110,8 @@ fn keys_and_values_of_steps_of_tiles_are_the_oracles() {
     }
 }
 
-/// A row of the first request's keys or values, by docs/kernels.md: its pages come first and in order. `part`: of each layer
-/// the keys, then the values.
+/// A row of the first request's keys or values, by docs/kernels.md: its pages come first and in order. `part`: of each
+/// layer the keys, then the values.
 fn cache_row(session: &mut Session, elements: u32, part: u32, position: u32) -> Vec<u8> {
     let resident = session.resident();
     let (page, token) = (u64::from(position / PAGE_TOKENS), u64::from(position % PAGE_TOKENS));

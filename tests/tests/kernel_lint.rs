@@ -27,8 +27,8 @@ fn for_each_kernel(mut check: impl FnMut(&Kernel<'_>)) {
     }
 }
 
-/// Run once, and over and over in one wave, as the megakernel runs bodies. Of the megakernel itself the lint sees what it
-/// reaches without following the jump to a body.
+/// Run once, and over and over in one wave, as the megakernel runs bodies. Of the megakernel itself the lint sees what
+/// it reaches without following the jump to a body.
 #[test]
 fn every_kernel_is_clean() {
     let mut lines = Vec::new();
@@ -56,8 +56,8 @@ fn waits(code: &[u32], entry: usize) -> Vec<(usize, Instruction)> {
     found
 }
 
-/// The lint sees a wait that is missing: without any one of them a kernel is not clean. A few waits may be superfluous on
-/// every path, so one in twenty is allowed to go unmissed.
+/// The lint sees a wait that is missing: without any one of them a kernel is not clean. A few waits may be superfluous
+/// on every path, so one in twenty is allowed to go unmissed.
 #[test]
 fn a_missing_wait_is_found() {
     let (mut all, mut unmissed) = (0, Vec::new());

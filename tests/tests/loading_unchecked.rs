@@ -1,5 +1,5 @@
-//! How long a model takes to load, and how much memory of the process: serial loading of whole weights against pieces by
-//! threads. A measurement, which no run of the suite makes.
+//! How long a model takes to load, and how much memory of the process: serial loading of whole weights against pieces
+//! by threads. A measurement, which no run of the suite makes.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -82,7 +82,8 @@ fn threaded(model: &Model, threads: usize) -> (Duration, u64) {
 #[test]
 #[ignore = "a measurement; run it alone, with --nocapture"]
 fn loading_a_large_file() {
-    let path: PathBuf = std::env::temp_dir().join(format!("zrt-loading-{}.gguf", std::process::id()));
+    let folder = zrt_needs::TemporaryFolder::new("loading");
+    let path: PathBuf = folder.join("mixed.gguf");
     std::fs::write(&path, mixed_file(0, WIDTH, LAYERS)).expect("room for the file");
     let model = load(&path);
     let bytes = model.weight_bytes();
@@ -99,5 +100,4 @@ fn loading_a_large_file() {
     for threads in [1, 2, 4, cores].into_iter().collect::<std::collections::BTreeSet<_>>() {
         best(format!("{threads} threads"), &|| threaded(&model, threads));
     }
-    std::fs::remove_file(&path).expect("it is ours");
 }

@@ -126,8 +126,8 @@ fn one_submission_for_each_step_is_clean() {
     check(SMALL, Mode::Graph, 3, 0..2, &three());
 }
 
-/// Prompts in chunks with which a step has one tile of rows, several, and several waves for each weight tile; at last a row
-/// alone.
+/// Prompts in chunks with which a step has one tile of rows, several, and several waves for each weight tile; at last a
+/// row alone.
 #[test]
 fn steps_of_tiles_are_clean() {
     let asked = [Asked::greedy(1..40, 2), Asked::sampled(100..141, 1, 7)];

@@ -1,6 +1,6 @@
 //! What few requests ask of SAMPLE, through sessions: biases, presence and frequency penalties, typical-p, min-p and
-//! log-probabilities. The oracle's tokens and the oracle's log-probabilities to the bit, in every mode; on a device that
-//! checks, no finding.
+//! log-probabilities. The oracle's tokens and the oracle's log-probabilities to the bit, in every mode; on a device
+//! that checks, no finding.
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};

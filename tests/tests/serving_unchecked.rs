@@ -95,8 +95,8 @@ fn rings_lie_where_they_are_asked_for_and_where_the_bar_allows() {
     check_on(Mode::Mega, Some(2), Heap::Host, &OpenOptions { virtual_device, ..OpenOptions::default() });
 }
 
-/// A conversation of three turns beside requests that mix up the pages; then another answer to an edited second turn. Each
-/// turn receives the tokens of the oracle, which computes the whole of it.
+/// A conversation of three turns beside requests that mix up the pages; then another answer to an edited second turn.
+/// Each turn receives the tokens of the oracle, which computes the whole of it.
 fn converse(model: &Model, options: &SessionOptions, open: &OpenOptions) {
     let mut session = session(model, options, open);
     let mut oracle = Oracle::new_with(model, options.context, options.kv_format, Activations::F32)

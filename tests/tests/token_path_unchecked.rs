@@ -1,11 +1,11 @@
 //! The path of a token costs the host no allocation and no system call, in any of the three modes.
 //!
-//! Allocations are counted by a counting allocator, on the thread that drives the session. System calls are forbidden to
-//! that thread: the kernel kills it at its first one, so the case sees no end. The clock may be read, which needs no
+//! Allocations are counted by a counting allocator, on the thread that drives the session. System calls are forbidden
+//! to that thread: the kernel kills it at its first one, so the case sees no end. The clock may be read, which needs no
 //! system call where the kernel maps it (vDSO).
 //!
-//! This is one test in a program of its own: a thread that may not enter the kernel cannot end either. It spins until the
-//! process does.
+//! This is one test in a program of its own: a thread that may not enter the kernel cannot end either. It spins until
+//! the process does.
 
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
 use std::sync::Arc;

@@ -54,7 +54,8 @@ pub struct AnswerOptions<'a> {
 /// What gets each token, with its log-probabilities if they are asked for.
 pub type OnToken<'a> = &'a mut dyn FnMut(u32, Option<&LogProbabilities>) -> ControlFlow<()>;
 
-/// Tokens that end an answer: those of the vocabulary, and one more of the caller's: at most four, and a slot holds eight.
+/// Tokens that end an answer: those of the vocabulary, and one more of the caller's: at most four, and a slot holds
+/// eight.
 pub fn end_tokens(tokenizer: &Tokenizer, more: Option<u32>) -> Vec<u32> {
     let special = tokenizer.special_ids();
     let mut ends: Vec<u32> = [special.eos, special.eot, special.eom, more].into_iter().flatten().collect();
@@ -64,7 +65,8 @@ pub fn end_tokens(tokenizer: &Tokenizer, more: Option<u32>) -> Vec<u32> {
 }
 
 impl Answerer {
-    /// Opens the device and makes the model resident, with room for `context` tokens. `memory` does not concern the CPU.
+    /// Opens the device and makes the model resident, with room for `context` tokens. `memory` does not concern the
+    /// CPU.
     pub fn open(
         loaded: &LoadedModel,
         choice: DeviceChoice,

@@ -1,8 +1,8 @@
 //! The tests of `zrt-bench` and their records.
 //!
 //! Contract: the fields that llama-bench has keep its names and meanings; ours are added to them. A speed measured on
-//! the virtual device is that of this host's processor and is never shown as the card's. On a device `pp N` is measured by
-//! [`crate::prompt_bench`]; the CPU takes a prompt's tokens one at a time.
+//! the virtual device is that of this host's processor and is never shown as the card's. On a device `pp N` is measured
+//! by [`crate::prompt_bench`]; the CPU takes a prompt's tokens one at a time.
 
 use crate::error::ToolError;
 use crate::loaded_model::LoadedModel;
@@ -181,8 +181,8 @@ pub fn record(
     }
 }
 
-/// Weights, once for each step of at most `batch_rows` tokens (a prompt's steps before its last one do not read the output
-/// weights, which are counted all the same), plus keys and values: at position p a layer reads p + 1 rows
+/// Weights, once for each step of at most `batch_rows` tokens (a prompt's steps before its last one do not read the
+/// output weights, which are counted all the same), plus keys and values: at position p a layer reads p + 1 rows
 /// of each and writes one. The mean over positions 0 to `tokens` - 1 of p + 2 is (tokens + 3) / 2.
 fn bytes_per_token(loaded: &LoadedModel, tokens: u32, batch_rows: u32) -> u64 {
     let config = &loaded.model.config;

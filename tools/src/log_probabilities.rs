@@ -1,5 +1,5 @@
-//! Log-probabilities as `zrt generate --logprobs` shows them: a table, or in JSON with the names that llama.cpp's server
-//! gives them.
+//! Log-probabilities as `zrt generate --logprobs` shows them: a table, or in JSON with the names that llama.cpp's
+//! server gives them.
 //!
 //! Contract: of the model's own distribution, before temperature, penalties, biases and filters. JSON has no infinite
 //! numbers: -inf is null.

@@ -1,9 +1,10 @@
 //! `pp N` of `zrt-bench`: a prompt in steps of many rows, in the megakernel.
 //!
-//! Contract: a test opens a device and a session of its own, with one slot, and warms it up with one prompt. A repetition is
-//! a request with a prompt of N tokens that ends at its first token; the clock runs from its submission to that token, so it
-//! covers N rows, the logits of the last one and the choice. The prompt is taken in as few steps as a session can, of about
-//! equal length; a session that serves others beside it takes fewer tokens a step by default.
+//! Contract: a test opens a device and a session of its own, with one slot, and warms it up with one prompt. A
+//! repetition is a request with a prompt of N tokens that ends at its first token; the clock runs from its submission
+//! to that token, so it covers N rows, the logits of the last one and the choice. The prompt is taken in as few steps
+//! as a session can, of about equal length; a session that serves others beside it takes fewer tokens a step by
+//! default.
 
 use crate::bench::{self, Record, Setting, Test};
 use crate::error::ToolError;

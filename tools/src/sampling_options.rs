@@ -37,7 +37,7 @@ pub struct SamplingArguments {
     /// Subtracted from the logit of a recent token for each time that it occurs
     #[arg(long, value_name = "X", default_value_t = 0.0, allow_negative_numbers = true)]
     pub frequency_penalty: f32,
-    /// Added to the logit of a token, by its id; -inf bans it; may be repeated
+    /// Added to the logit of a token, by its id; -inf bans it unless all others are banned too; may be repeated
     #[arg(long, value_name = "TOKEN=VALUE", value_parser = token_and_value)]
     pub logit_bias: Vec<(u32, f32)>,
     /// The same seed gives the same text [default: 0 of generate, from the clock of chat]

@@ -88,8 +88,7 @@ mod tests {
 
     #[test]
     fn lines_come_from_regular_files_only() {
-        let folder = std::env::temp_dir().join(format!("zrt-source-text-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
+        let folder = zrt_needs::TemporaryFolder::new("source-text");
         std::fs::write(folder.join("k.c"), "  int a;\t\n\n\x1b[31mint\tb;\nend").unwrap();
         std::fs::write(folder.join("long.c"), "x".repeat(1000)).unwrap();
         std::fs::File::create(folder.join("huge.c")).unwrap().set_len(FILE_BYTES_MAX + 1).unwrap();
@@ -106,6 +105,5 @@ mod tests {
         (0..FILES_MAX).for_each(|index| assert_eq!(text.line(&format!("{index}"), 1), None));
         assert_eq!(text.files.len(), FILES_MAX);
         assert_eq!(text.line("k.c", 1).as_deref(), Some("int a;"), "it was read before");
-        std::fs::remove_dir_all(&folder).unwrap();
     }
 }

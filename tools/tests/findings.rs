@@ -9,7 +9,8 @@ use kernel_files::{DOUBLE_OBJECT, Folder, compile_with};
 use serde_json::{Value as Json, json};
 use std::process::{Command, Output};
 
-/// `double` without its wait for the load, and with loads from 4 bytes before its buffer: words of the object that change.
+/// `double` without its wait for the load, and with loads from 4 bytes before its buffer: words of the object that
+/// change.
 const NO_WAIT: (usize, u32) = (0x47, 0xBF80_0000); // s_nop 0
 const BEFORE: (usize, u32) = (0x46, 0xFFFF_FC01); // global_load_b32 v2, v1, s[0:1] offset:-4
 /// The changed instruction, as llvm-mc 19 writes it.

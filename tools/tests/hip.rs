@@ -1,7 +1,8 @@
-//! HIP as clang 22 compiles it, without AMD's headers and libraries: launched by `zrt launch`, at both ends of optimisation.
+//! HIP as clang 22 compiles it, without AMD's headers and libraries: launched by `zrt launch`, at both ends of
+//! optimisation.
 //!
-//! What is expected is computed here, from the language's rules. The fields of the implicit arguments have the places of
-//! LLVM's "User Guide for AMDGPU Backend", code object version 5.
+//! What is expected is computed here, from the language's rules. The fields of the implicit arguments have the places
+//! of LLVM's "User Guide for AMDGPU Backend", code object version 5.
 
 #![allow(clippy::unwrap_used)] // Helpers of tests panic as tests do.
 

@@ -149,7 +149,8 @@ fn the_schema_refuses_other_forms() {
     assert!(trouble(&schema, &schema, &wrong, "document").is_some());
 }
 
-/// A script's documents: a result, one with a dump and a finding in a turn of a loop, a fault, and a script that is wrong.
+/// A script's documents: a result, one with a dump and a finding in a turn of a loop, a fault, and a script that is
+/// wrong.
 #[test]
 fn scripts_have_documents_too() {
     let folder = Folder::new("json-run");

@@ -1,7 +1,7 @@
 //! docs/kernel-authors.md does what it says: its files are written out, its commands run, its answers compared.
 //!
-//! Contract: a block with `name=FILE` is a file. A block ```` ```sh ```` is run by `sh` in one folder, in the document's
-//! order; all its commands but the last must succeed, the last ends with `exit=CODE`, by default 0. A block
+//! Contract: a block with `name=FILE` is a file. A block ````
+//! ```sh ```` is run by `sh` in one folder, in the document's order; all its commands but the last must succeed, the last ends with `exit=CODE`, by default 0. A block
 //! ```` ```text ```` is what the commands before it print: its lines in this order, others between them, `…` for anything
 //! within a line. Blocks with `needs=rust` are run where a nightly Rust can build `core`, in a folder of their own.
 

@@ -173,7 +173,8 @@ fn a_name_stands_for_all_that_it_calls() {
     }
 }
 
-/// With lines in the object every finding has one that is there, and its text; never the line 0 of code that no line made.
+/// With lines in the object every finding has one that is there, and its text; never the line 0 of code that no line
+/// made.
 #[test]
 fn findings_have_their_source_lines() {
     let folder = Folder::new("lint-lines");

@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used)] // Helpers of tests panic as tests do.
 
 use serde_json::Value as Json;
+use std::path::Path;
 use std::process::{Command, Output};
 
 fn zrt(arguments: &[&str]) -> Output {
@@ -50,7 +51,8 @@ fn generate_gives_the_golden_tokens_and_loss() {
     assert_eq!((&result["device"], &result["doorbells"]), (&Json::from("cpu"), &Json::from(0)));
 }
 
-/// Under a limit below the model's 4 MiB, and in a session where tokens are drawn; a limit that is too low names itself.
+/// Under a limit below the model's 4 MiB, and in a session where tokens are drawn; a limit that is too low names
+/// itself.
 #[test]
 fn layers_in_host_memory_give_the_golden_tokens() {
     let golden = golden();
@@ -266,14 +268,14 @@ fn the_virtual_device_agrees_with_the_cpu_and_counts_its_work() {
 /// The bounds are three times what was measured: a mean divergence of 2.96e-4 with a8, of 2.39e-8 with a16.
 #[test]
 fn integer_activations_cost_little_and_sixteen_bits_almost_nothing() {
-    let text = std::env::temp_dir().join(format!("zrt-perplexity-{}.txt", std::process::id()));
+    let folder = zrt_needs::TemporaryFolder::new("perplexity");
+    let text = folder.join("text");
     std::fs::write(
         &text,
         "Once upon a time there was a little girl who lived in a small house near the woods.",
     )
     .unwrap();
     let report = json(&zrt(&["perplexity", text.to_str().unwrap(), "--json"]));
-    std::fs::remove_file(&text).unwrap();
     let runs = report["runs"].as_array().unwrap();
     let names: Vec<&str> = runs.iter().map(|run| run["activations"].as_str().unwrap()).collect();
     assert_eq!(names, ["f32", "a8", "a16"]);
@@ -284,12 +286,11 @@ fn integer_activations_cost_little_and_sixteen_bits_almost_nothing() {
     check_failure(&["perplexity", "no/such.txt"], &["no/such.txt", "check the path"]);
 }
 
-/// A saved base is what the same run compares with: nothing from itself, and the same from it as within one run. Of another
-/// text it is refused.
+/// A saved base is what the same run compares with: nothing from itself, and the same from it as within one run. Of
+/// another text it is refused.
 #[test]
 fn a_base_that_was_saved_is_what_later_runs_are_compared_with() {
-    let folder = std::env::temp_dir().join(format!("zrt-bases-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
+    let folder = zrt_needs::TemporaryFolder::new("bases");
     let path = |name: &str| folder.join(name).display().to_string();
     let (text, other, base) = (path("text"), path("other"), path("base"));
     std::fs::write(&text, "The dog ran over the hill to the sea.").unwrap();
@@ -301,11 +302,20 @@ fn a_base_that_was_saved_is_what_later_runs_are_compared_with() {
     assert_eq!(compared["runs"][1], saved["runs"][0], "a8 as within one run");
     check_failure(&["perplexity", &other, "--base", &base], &["another text"]);
     check_failure(&["perplexity", &text, "--base", &text], &["no base"]);
-    std::fs::remove_dir_all(&folder).unwrap();
+    check_failure(&["perplexity", &text, "--save-base", &path("no/base")], &["no/base", "cannot be written"]);
+    assert_eq!(names(&folder), ["base", "other", "text"], "what was begun has its place");
 }
 
-/// Sampling's options as their users give them: the CPU and the virtual device agree, a banned token does not come, and each
-/// token has its log-probabilities.
+fn names(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).unwrap();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+/// Sampling's options as their users give them: the CPU and the virtual device agree, a banned token does not come, and
+/// each token has its log-probabilities.
 #[test]
 fn log_probabilities_and_biases_are_the_same_on_every_device() {
     let generate = |device: &str, more: &[&str]| {

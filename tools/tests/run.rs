@@ -1,7 +1,7 @@
 //! `zrt run` as its users run it: scripts of launches over shared buffers, on the virtual device.
 //!
-//! `double` of `loader/tests/data/double.s` doubles a buffer of 32 dwords in one wave; others are compiled where clang-22 is
-//! installed.
+//! `double` of `loader/tests/data/double.s` doubles a buffer of 32 dwords in one wave; others are compiled where
+//! clang-22 is installed.
 
 #![allow(clippy::unwrap_used)] // Helpers of tests panic as tests do.
 

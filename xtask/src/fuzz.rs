@@ -267,13 +267,12 @@ mod tests {
     /// A program in place of a target.
     fn stand_in(name: &str, script: &str) -> Outcome {
         use std::os::unix::fs::PermissionsExt;
-        let folder = std::env::temp_dir().join(format!("zrt-fuzz-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
+        let folder = zrt_needs::TemporaryFolder::new(name);
         let target: &'static Target = &TARGETS[0];
         let program = folder.join(target.name);
         std::fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
         std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
-        Fuzzers { folder }.run(&Run { target, seconds: 1, seed: 7 }).unwrap()
+        Fuzzers { folder: folder.to_path_buf() }.run(&Run { target, seconds: 1, seed: 7 }).unwrap()
     }
 
     #[test]

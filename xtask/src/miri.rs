@@ -1,4 +1,5 @@
-//! `cargo xtask miri`: the tests that need no system calls, run by Miri, which sees undefined behaviour that they reach.
+//! `cargo xtask miri`: the tests that need no system calls, run by Miri, which sees undefined behaviour that they
+//! reach.
 //!
 //! Contract: runs the rows of [`RUNS`], or their subsets, and stops at the first that fails; a row that runs no test is
 //! a failure too. Miri comes with nightly Rust. If it is absent the command says what to install and does nothing, and

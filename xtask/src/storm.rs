@@ -156,13 +156,12 @@ mod tests {
         let programs = Programs::nowhere();
         let chosen: Vec<Job> =
             Job::all().into_iter().filter(|job| job.name().starts_with("differential")).collect();
-        let folder = std::env::temp_dir().join(format!("zrt-storm-{}", std::process::id()));
+        let folder = zrt_needs::TemporaryFolder::new("storm");
         let ledger = storm(&chosen, &programs, Duration::from_secs(600), 3, &folder).unwrap();
         assert_eq!(ledger.failures(), FAILURES_MAX, "{ledger}");
         let lines = std::fs::read_to_string(folder.join("ledger.jsonl")).unwrap();
         assert_eq!(lines.lines().count(), ledger.failures());
         assert!(ledger.to_string().contains("zrt-differential -- --programs"), "{ledger}");
-        std::fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]
@@ -170,11 +169,10 @@ mod tests {
         // Nothing was built, so there is no fuzz target.
         let programs = Programs::nowhere();
         let chosen: Vec<Job> = Job::all().into_iter().filter(|job| job.name().starts_with("fuzz")).collect();
-        let folder = std::env::temp_dir().join(format!("zrt-storm-skipped-{}", std::process::id()));
+        let folder = zrt_needs::TemporaryFolder::new("storm-skipped");
         let ledger = storm(&chosen, &programs, Duration::from_secs(600), 3, &folder).unwrap();
         assert!(ledger.has_run_nothing() && ledger.failures() == 0, "{ledger}");
         let lines = std::fs::read_to_string(folder.join("ledger.jsonl")).unwrap();
         assert_eq!(lines.lines().count(), chosen.len());
-        std::fs::remove_dir_all(folder).unwrap();
     }
 }

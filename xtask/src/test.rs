@@ -1,10 +1,10 @@
 //! `cargo xtask test`: everything that must hold, in one command.
 //!
-//! Contract: runs format, tidy, lints, documentation, drift checks, the workspace's tests and the packet conformance run
-//! on the virtual device, in that order, and stops at the first failure; with `--all-passes` the further passes of
-//! [`passes`] follow, and with `--long` what takes hours ([`long`]) after them. The last lines name each case and stage that
-//! did not run, and why ([`skips`]). With `ZRT_REQUIRE_LLVM` or `ZRT_MODELS` set, what they promise must be there: a skipped
-//! case is then a failed one.
+//! Contract: runs format, tidy, lints, documentation, drift checks, the workspace's tests and the packet conformance
+//! run on the virtual device, in that order, and stops at the first failure; with `--all-passes` the further passes of
+//! [`passes`] follow, and with `--long` what takes hours ([`long`]) after them. The last lines name each case and stage
+//! that did not run, and why ([`skips`]). With `ZRT_REQUIRE_LLVM` or `ZRT_MODELS` set, what they promise must be there:
+//! a skipped case is then a failed one.
 
 mod binaries;
 mod builds;

@@ -1,9 +1,10 @@
 //! `cargo xtask tidy`: reads the sources and refuses what reviewers should not have to look for.
 //!
 //! Contract: reads only files that version control covers (not `target`), never changes one, and names file and line of
-//! every finding. The rules are the constants below and those of [`dependencies`], [`links`], [`markdown`],
-//! [`records`], [`rooms`], [`sections`] and [`unsafety`].
+//! every finding. The rules are the constants below and those of [`comments`], [`dependencies`], [`links`],
+//! [`markdown`], [`records`], [`rooms`], [`sections`] and [`unsafety`].
 
+mod comments;
 mod dependencies;
 mod links;
 mod markdown;
@@ -20,7 +21,7 @@ use std::path::{Path, PathBuf};
 const FILE_LINES_MAX: usize = 900;
 /// The same for test files, which are tables of cases.
 const TEST_FILE_LINES_MAX: usize = 1000;
-/// Longest line of source, in characters. Test files may hold one case per line, however long.
+/// Longest line of source, in characters; comments are shorter. Test files may hold one case per line, however long.
 const LINE_CHARACTERS_MAX: usize = 140;
 /// Folders that are not sources of ours.
 const SKIPPED: &[&str] = &["target", ".git", "models", "corpus", "artifacts"];
@@ -101,6 +102,9 @@ fn check_rust(path: &str, text: &str, findings: &mut Vec<String>) {
     }
     unsafety::check(path, text, findings);
     rooms::check(path, text, findings);
+    if !generated {
+        comments::check(path, text, findings);
+    }
     for (index, line) in text.lines().enumerate() {
         let at = format!("{path}:{}", index + 1);
         if line.chars().count() > LINE_CHARACTERS_MAX && !generated && !is_test {

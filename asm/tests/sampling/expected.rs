@@ -12,13 +12,20 @@ pub struct Extra {
     pub presence: f32,
     pub frequency: f32,
     pub biases: Vec<(u32, f32)>,
+    /// How many biases the host says there are, if that is not their number.
+    pub said_biases: Option<u32>,
     pub tops: Option<u32>,
 }
 
 impl Extra {
+    /// Whether logits are adjusted.
+    pub fn adjusts(&self) -> bool {
+        self.presence != 0.0 || self.frequency != 0.0 || !self.biases.is_empty()
+    }
+
     /// The flags of the slot.
     pub fn flags(&self) -> u32 {
-        let adjusts = self.presence != 0.0 || self.frequency != 0.0 || !self.biases.is_empty();
+        let adjusts = self.adjusts();
         let filters = self.min_p != 0 || self.typical_p != 0;
         u32::from(adjusts) + 2 * u32::from(filters) + 4 * u32::from(self.tops.is_some())
     }
@@ -35,7 +42,7 @@ impl Extra {
             presence: self.presence.to_bits(),
             frequency: self.frequency.to_bits(),
             tops: self.tops.unwrap_or(17),
-            biases: self.biases.len() as u32,
+            biases: self.said_biases.unwrap_or(self.biases.len() as u32),
             reserved: [0; 2],
             bias,
         }

@@ -1,11 +1,11 @@
-//! SAMPLE with what few requests ask for: min-p, typical-p, presence and frequency penalties, biases, and the most likely
-//! tokens with the choice.
+//! SAMPLE with what few requests ask for: min-p, typical-p, presence and frequency penalties, biases, and the most
+//! likely tokens with the choice.
 
 use super::{
-    CONTEXT, Case, Device, Extra, check, check_slots, coarse, expected, logits, prepare, shapes, variants,
+    Case, Extra, check, check_cost, choices, draws, expected, logits, random_case, random_shape, shapes,
+    variants,
 };
 use crate::support::weights::Random;
-use zerocopy::IntoBytes;
 use zrt_protocol::{BIASES_MAX, Bias, Extras};
 
 /// Would change every choice, if it were read.
@@ -56,6 +56,7 @@ fn kinds(count: u32, random: &mut Random) -> Vec<Extra> {
         frequency: -0.25,
         biases: biases(9, random),
         tops: Some(7),
+        ..none.clone()
     });
     kinds.push(Extra { min_p: 1 << 30, typical_p: 0xC000_0000, ..none });
     kinds
@@ -128,11 +129,8 @@ fn a_vocabulary_of_several_stretches() {
 fn random_extras() {
     let mut random = Random::new(41);
     for _ in 0..16 {
-        let count = random.below(1200) + 1;
-        let shape = match random.below(3) {
-            0 => coarse(count as usize, &mut random),
-            _ => logits(count as usize, &mut random),
-        };
+        let shape = random_shape(&mut random);
+        let count = shape.len() as u32;
         let cases: Vec<Case> = (0..16)
             .map(|_| {
                 let kinds = kinds(count, &mut random);
@@ -142,17 +140,8 @@ fn random_extras() {
                 extra.typical_p = if random.below(2) == 0 { random.word() } else { extra.typical_p };
                 // Few different tokens, so that some occur often.
                 let most = count.min(1 + random.below(9));
-                Case {
-                    tokens: (0..random.below(CONTEXT as u32)).map(|_| random.below(most)).collect(),
-                    temperature: 2f32.powi(random.below(6) as i32 - 3) * (1.0 + random.real() / 2.0),
-                    top_k: random.below(2) * random.below(count + 9),
-                    top_p: random.below(2) * random.word(),
-                    penalty: 1.0 + random.real().abs(),
-                    window: random.below(60),
-                    seed: u64::from(random.word()) << 32 | u64::from(random.word()),
-                    extra,
-                    ..Case::greedy(shape.clone())
-                }
+                let window = random.below(60);
+                Case { extra, window, ..random_case(&shape, most, &mut random) }
             })
             .collect();
         check("random", &cases, 5);
@@ -182,8 +171,8 @@ fn penalties_by_hand() {
     }
 }
 
-/// By hand: probabilities of 8, 4, 2, 1 and 1 sixteenths. Their entropy is 1.875 bits; the surprises are 1, 2, 3, 4 and 4
-/// bits, so the order of typical-p is: token 3 (of 2 bits), 0 (of 1), 2 (of 3), 1, 4.
+/// By hand: probabilities of 8, 4, 2, 1 and 1 sixteenths. Their entropy is 1.875 bits; the surprises are 1, 2, 3, 4 and
+/// 4 bits, so the order of typical-p is: token 3 (of 2 bits), 0 (of 1), 2 (of 3), 1, 4.
 #[test]
 fn typical_by_hand() {
     let bits = |bits: f32| -bits * std::f32::consts::LN_2;
@@ -196,19 +185,9 @@ fn typical_by_hand() {
         (13 * sixteenth, vec![0, 2, 3]),
     ] {
         let extra = Extra { typical_p: share, ..Extra::default() };
-        let case = |known: usize| Case {
-            tokens: vec![0; known],
-            temperature: 1.0,
-            seed: 3,
-            extra: extra.clone(),
-            ..Case::greedy(logits.clone())
-        };
-        let cases: Vec<Case> = (0..CONTEXT).map(case).collect();
+        let cases = draws(&Case { temperature: 1.0, seed: 3, extra, ..Case::greedy(logits.clone()) });
         check("typical", &cases, 8);
-        let mut choices: Vec<u32> = cases.iter().map(expected).collect();
-        choices.sort_unstable();
-        choices.dedup();
-        assert_eq!(choices, kept, "{share}");
+        assert_eq!(choices(&cases), kept, "{share}");
     }
 }
 
@@ -220,18 +199,11 @@ fn min_p_ends_exactly_at_its_share() {
     for (min_p, kept) in [(share - 1, 2), (share, 2), (share + 1, 1), (u32::MAX, 1), (1, 3)] {
         let extra = Extra { min_p, ..Extra::default() };
         for top_k in [0, 3] {
-            let case = |known: usize| Case {
-                tokens: vec![0; known],
-                temperature: 1.0,
-                top_k,
-                seed: 3,
-                extra: extra.clone(),
-                ..Case::greedy(vec![1.0, 0.5, -1.0, f32::NEG_INFINITY])
-            };
-            let cases: Vec<Case> = (0..CONTEXT).map(case).collect();
+            let logits = vec![1.0, 0.5, -1.0, f32::NEG_INFINITY];
+            let extra = extra.clone();
+            let cases = draws(&Case { temperature: 1.0, top_k, seed: 3, extra, ..Case::greedy(logits) });
             check("min-p", &cases, 8);
-            let most = cases.iter().map(expected).max().expect("cases");
-            assert_eq!(most + 1, kept, "{min_p}");
+            assert_eq!(choices(&cases).last(), Some(&(kept - 1)), "{min_p}");
         }
     }
 }
@@ -265,12 +237,6 @@ fn the_cost_of_extras() {
         ),
         ("greedy, 10 log-probabilities", 171.0, Case { extra: Extra { tops: Some(10), ..none }, ..greedy }),
     ] {
-        let mut device = Device::new(0);
-        let launch = prepare(&mut device, std::slice::from_ref(&case));
-        device.run("sample", launch.block.as_bytes(), 1);
-        check_slots(&device, &launch, &[case], what);
-        let cost = device.wave_instructions() as f64 / (32_768 / 32) as f64;
-        println!("{what}: {cost:.1}");
-        assert!(cost < ceiling, "{what}: {cost:.1} instructions for 32 logits");
+        check_cost(what, ceiling, case);
     }
 }

@@ -221,7 +221,8 @@ pub fn soft_cap(x: f32, cap: f32) -> f32 {
     (((1.0 - e) * (1.0 / (1.0 + e))) * cap).copysign(x)
 }
 
-/// `a + b`, rounded to f32 once. The sum in f64 is made odd where it is not exact, so that the second rounding is right.
+/// `a + b`, rounded to f32 once. The sum in f64 is made odd where it is not exact, so that the second rounding is
+/// right.
 pub fn sum_rounded_once(a: f64, b: f64) -> f32 {
     let sum = a + b;
     let rest = (a - (sum - (sum - a))) + (b - (sum - a));

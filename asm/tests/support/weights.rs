@@ -165,7 +165,8 @@ fn single(random: &mut Random) -> f32 {
     }
 }
 
-/// A scale and 32 floats of E4M3: a sign, 4 exponent bits with a bias of 7, 3 fraction bits. NaN does not occur in files.
+/// A scale and 32 floats of E4M3: a sign, 4 exponent bits with a bias of 7, 3 fraction bits. NaN does not occur in
+/// files.
 fn float_block(random: &mut Random, weights: &mut Weights) {
     let d = single(random);
     weights.planes[1].extend(d.to_le_bytes());

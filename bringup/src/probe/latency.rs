@@ -8,7 +8,8 @@ use super::kernels::{BARRIER, CHAIN, CHASE, COPY, HANDOVER, SPIN};
 use super::{Finding, Verdict};
 use zrt_mem::{ByteLen, Heap};
 
-/// Footprints of the pointer chase: within L0 (32 KiB), GL2 (8 MiB), MALL (64 MiB), and beyond (hardware reference §1.4).
+/// Footprints of the pointer chase: within L0 (32 KiB), GL2 (8 MiB), MALL (64 MiB), and beyond (hardware reference
+/// §1.4).
 const FOOTPRINTS: [(&str, u32); 4] =
     [("16_kib", 16 << 10), ("2_mib", 2 << 20), ("32_mib", 32 << 20), ("256_mib", 256 << 20)];
 /// Distance between two nodes.

@@ -1,7 +1,8 @@
 //! Which loads see what the host writes while a kernel runs.
 //!
-//! Contract: the kernel loads four lines, which fills L0 and GL2; the host rewrites them; the kernel loads each again in one
-//! way, the weakest first, so that no way helps an earlier one. Asked for each kind of memory that both sides see.
+//! Contract: the kernel loads four lines, which fills L0 and GL2; the host rewrites them; the kernel loads each again
+//! in one way, the weakest first, so that no way helps an earlier one. Asked for each kind of memory that both sides
+//! see.
 
 use super::Finding;
 use super::bench::{Bench, PATIENCE_TICKS, POISON, Parameters, Stop};

@@ -198,8 +198,8 @@ impl Model {
         if self.flushes_sums && value.is_subnormal() { 0.0_f32.copysign(value) } else { value }
     }
 
-    /// The sum of the terms, rounded once to binary32. With `aligned`, terms are first cut off that many bits below the last
-    /// place of the largest.
+    /// The sum of the terms, rounded once to binary32. With `aligned`, terms are first cut off that many bits below the
+    /// last place of the largest.
     fn round(&self, terms: &[f64], aligned: Option<u32>) -> f32 {
         let parts = || terms.iter().filter(|term| **term != 0.0).map(|term| split(*term));
         let Some(top) = parts().map(|(mantissa, exponent)| exponent + bits_of(mantissa) as i32).max() else {
@@ -293,7 +293,8 @@ mod tests {
             .collect()
     }
 
-    /// Cases of a device that adds as `device` says, which is written with the host's floats and shares nothing with the fit.
+    /// Cases of a device that adds as `device` says, which is written with the host's floats and shares nothing with
+    /// the fit.
     fn cases(terms: usize, device: impl Fn(&[f64], f32) -> f32) -> Vec<Case> {
         let mut random = Random::new(1);
         (0..2000)

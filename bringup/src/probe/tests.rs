@@ -1,6 +1,7 @@
 //! The probe on the virtual device: its answers are those of its model, and change if another model is planted.
 //!
-//! Expected values here come from the model's definition (docs/arithmetic.md, `vgpu::config`), not from the probe's fit.
+//! Expected values here come from the model's definition (docs/arithmetic.md, `vgpu::config`), not from the probe's
+//! fit.
 
 use super::*;
 use crate::{Inspect, OpenOptions, VirtualOptions, virtual_config};
@@ -130,8 +131,9 @@ fn caches_that_keep_lines_show() {
     };
     let cached = ask(&mut device_of(virtual_config(&options), FaultInjection::default()), "host-writes");
     assert_eq!(verdict(&cached), Verdict::Confirms);
-    // docs/checking.md: the vector cache keeps all three until it is invalidated, and what the host writes to shared VRAM asks
-    // for an invalidation of system scope, as system memory does; GL2 keeps lines of VRAM whatever a kernel does.
+    // docs/checking.md: the vector cache keeps all three until it is invalidated, and what the host writes to shared
+    // VRAM asks for an invalidation of system scope, as system memory does; GL2 keeps lines of VRAM whatever a kernel
+    // does.
     assert_eq!(seen(&cached, "host_shared"), ["stale", "stale", "fresh", "fresh"]);
     assert_eq!(seen(&cached, "host"), ["stale", "stale", "fresh", "fresh"]);
     assert_eq!(seen(&cached, "host_visible"), ["stale"; 4]);

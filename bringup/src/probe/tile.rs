@@ -1,7 +1,7 @@
 //! Element formats and the layout of 16 x 16 tiles in registers (instruction set reference §7.3, wave32).
 //!
-//! Contract: plain functions over arrays; a tile of the kernels is [`TILE_DWORDS`] of input: A and B, four dwords a lane
-//! each, then C, eight dwords a lane.
+//! Contract: plain functions over arrays; a tile of the kernels is [`TILE_DWORDS`] of input: A and B, four dwords a
+//! lane each, then C, eight dwords a lane.
 
 /// Side of a tile, and its inner dimension.
 pub(super) const SIDE: usize = 16;

@@ -1,6 +1,7 @@
 //! Transposing loads: which lane's bytes go to which element of which lane.
 //!
-//! Contract: memory holds distinct values, so that the permutation is read off. The model is that of docs/arithmetic.md.
+//! Contract: memory holds distinct values, so that the permutation is read off. The model is that of
+//! docs/arithmetic.md.
 
 use super::Finding;
 use super::bench::{Bench, Stop};

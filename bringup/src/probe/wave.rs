@@ -1,7 +1,7 @@
 //! How a wave begins and where: MODE, and the compute units of a grid.
 //!
-//! Contract: the model of placement is one workgroup on each compute unit. Which SIMDs of a WGP make a compute unit is not
-//! assumed: groups are distinguished by WGP and by the set of SIMDs that their waves report.
+//! Contract: the model of placement is one workgroup on each compute unit. Which SIMDs of a WGP make a compute unit is
+//! not assumed: groups are distinguished by WGP and by the set of SIMDs that their waves report.
 
 use super::Finding;
 use super::bench::{Bench, POISON, Parameters, Stop};

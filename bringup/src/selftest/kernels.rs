@@ -305,12 +305,8 @@ mod tests {
 
     /// Assembles a source with LLVM 19.
     fn assemble(source: &Path) -> Vec<u8> {
-        let object = std::env::temp_dir().join(format!(
-            "zrt-selftest-{}-{}.o",
-            std::process::id(),
-            source.file_stem().and_then(|stem| stem.to_str()).expect("a file of this repository")
-        ));
-        let code = object.with_extension("bin");
+        let folder = zrt_needs::TemporaryFolder::new("selftest");
+        let [object, code] = ["k.o", "k.bin"].map(|name| folder.join(name));
         let status = Command::new("llvm-mc-19")
             .args(["--triple=amdgcn-amd-amdhsa", "--mcpu=gfx1201", "--filetype=obj", "-o"])
             .args([&object, &source.to_path_buf()])
@@ -323,9 +319,7 @@ mod tests {
             .status()
             .expect("llvm-objcopy-19 comes with llvm-mc-19");
         assert!(status.success());
-        let bytes = std::fs::read(&code).expect("objcopy wrote it");
-        let _ = (std::fs::remove_file(object), std::fs::remove_file(code));
-        bytes
+        std::fs::read(&code).expect("objcopy wrote it")
     }
 
     #[test]

@@ -3,9 +3,9 @@
 //! Fuel pays for instructions and for the bytes of texts. It does not pay for what values share: `{% set x = [x, x] %}`
 //! forty times makes a value that takes a few hundred bytes and years to print or compare, `x + x` and `x[0:]` are not
 //! computed before something reads them, and `{% set n.x = n %}` has no end at all. So whatever a template gives a name
-//! (by `set`, as a loop's items, as a macro's arguments) is wrapped in [`KEEP`], which copies it and pays for every part
-//! of the copy, or in [`KEEP_DATA`] where it outlives its scope, in a namespace. Within one tag sharing is bounded by
-//! the tag's length; products of lists are refused.
+//! (by `set`, as a loop's items, as a macro's arguments) is wrapped in [`KEEP`], which copies it and pays for every
+//! part of the copy, or in [`KEEP_DATA`] where it outlives its scope, in a namespace. Within one tag sharing is bounded
+//! by the tag's length; products of lists are refused.
 //!
 //! Contract: works on the renderer's own tokens, so both read the same text the same way. Cost: one pass.
 

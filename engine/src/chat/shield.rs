@@ -14,9 +14,9 @@
 //! control token could begin inside of it: then what follows could complete one.
 //!
 //! Contract: pure; contents come back exactly. Limits: a template that deletes the middle of such a text, or that
-//! compares the first character of a content, does not see what it expects; one that writes all signs of a control token
-//! around a content lets the content be its letters. Cost: each beginning in a content is looked up once for every
-//! length of an exempt text.
+//! compares the first character of a content, does not see what it expects; one that writes all signs of a control
+//! token around a content lets the content be its letters. Cost: each beginning in a content is looked up once for
+//! every length of an exempt text.
 
 use super::functions::Record;
 use super::{ChatError, limits};

@@ -1,8 +1,8 @@
 //! Texts that end an answer, found while the answer streams.
 //!
-//! Contract: what [`StopTexts::push`] and [`StopTexts::finish`] return, joined, is the answer up to the stop text that is
-//! complete first, or all of it, however it is cut into pieces; of two that are complete at once, the longer one counts.
-//! No part of a stop text that then completes is ever returned. What is held back is the longest
+//! Contract: what [`StopTexts::push`] and [`StopTexts::finish`] return, joined, is the answer up to the stop text that
+//! is complete first, or all of it, however it is cut into pieces; of two that are complete at once, the longer one
+//! counts. No part of a stop text that then completes is ever returned. What is held back is the longest
 //! end of the answer with which a stop text begins, shorter than the longest stop text. Cost of a piece: its length and
 //! what is held back, times the stop texts.
 

@@ -96,16 +96,16 @@ fn is_tiled(block: &Matmul, rows: u32) -> bool {
     block.factors_offset != 0 && rows >= TILED_ROWS_MIN
 }
 
-/// Units of a product of tiles that have weight rows, and the turns that each takes: a unit of the tape goes on where there
-/// are fewer of them than tiles need.
+/// Units of a product of tiles that have weight rows, and the turns that each takes: a unit of the tape goes on where
+/// there are fewer of them than tiles need.
 fn tiled_units(block: &Matmul, rows: u32) -> (u32, u32) {
     let needed = block.weight_rows.div_ceil(tiled_weight_rows_per_unit(rows)).max(1);
     let units = needed.min(block.header.units.max(1));
     (units, needed.div_ceil(units))
 }
 
-/// Leaves a task so many of its first units; a product so many of its weight rows, because a unit of tiles goes on where
-/// there are more of them than all units have.
+/// Leaves a task so many of its first units; a product so many of its weight rows, because a unit of tiles goes on
+/// where there are more of them than all units have.
 fn cut(task: &mut Task, rows: StepRows, units: u32) {
     let units = task.header.units.min(units).max(1);
     let block = matmul(task);
@@ -325,7 +325,8 @@ mod tests {
         assert_eq!(of(RowSet::Once), units(3, 1, false));
     }
 
-    /// A unit of tiles has 64 weight rows and takes more of them where units are few: a sample has no more rows than units.
+    /// A unit of tiles has 64 weight rows and takes more of them where units are few: a sample has no more rows than
+    /// units.
     #[test]
     fn units_of_tiles_are_not_those_of_the_tape() {
         let mut block = Matmul::new_zeroed();

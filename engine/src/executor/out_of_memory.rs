@@ -7,7 +7,7 @@ use zrt_mem::{ByteLen, Heap};
 
 /// No room for an allocation.
 #[derive(Debug, Error)]
-#[error("there is no room in {} for `{allocation}` of {len:?}: {}", memory_name(*heap), self.advice())]
+#[error("there is no room in {} for `{allocation}` of {len:?}: {}", self.memory_name(), self.advice())]
 pub struct OutOfMemory {
     /// The allocation's name in plans.
     pub allocation: String,
@@ -15,6 +15,8 @@ pub struct OutOfMemory {
     pub len: ByteLen,
     /// The heap.
     pub heap: Heap,
+    /// Whether the heap is in VRAM on this machine: not all of those that the host shares are where the BAR is small.
+    pub is_vram: bool,
     /// What the session needs of this memory, VRAM or host memory.
     pub planned: ByteLen,
     /// Free VRAM, as the driver reported it before the first allocation.
@@ -26,9 +28,13 @@ pub struct OutOfMemory {
 impl OutOfMemory {
     fn advice(&self) -> String {
         let needed = format!("the session needs {:?} of it", self.planned);
-        if !self.heap.is_vram() {
+        if !self.is_vram {
+            let less = match self.heap {
+                Heap::HostCached => "leave more in VRAM",
+                _ => "a shorter context or fewer slots need less",
+            };
             return format!(
-                "{needed}, and drivers lend half of the host's memory by default (ttm.pages_limit); leave more in VRAM"
+                "{needed}, and drivers lend half of the host's memory by default (ttm.pages_limit); {less}"
             );
         }
         let free = self.available.map(|bytes| format!(", and {bytes:?} are free")).unwrap_or_default();
@@ -37,8 +43,8 @@ impl OutOfMemory {
              need less"
         )
     }
-}
 
-fn memory_name(heap: Heap) -> &'static str {
-    if heap.is_vram() { "VRAM" } else { "host memory that the device may map" }
+    fn memory_name(&self) -> &'static str {
+        if self.is_vram { "VRAM" } else { "host memory that the device may map" }
+    }
 }

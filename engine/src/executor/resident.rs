@@ -15,7 +15,7 @@ use std::ops::Range;
 use zerocopy::IntoBytes;
 use zrt_device::{Buffer, Device, DeviceError, Graph, Kernel};
 use zrt_kmd::Errno;
-use zrt_mem::ByteLen;
+use zrt_mem::{ByteLen, Heap};
 use zrt_protocol::PlanState;
 use zrt_protocol::params::PARAMETER_BYTES_MAX;
 
@@ -143,9 +143,11 @@ fn allocate(
         let (heap, len, label) = (allocation.heap, allocation.len, allocation.id.name());
         let buffer = device.allocate(heap, len, &label).map_err(|source| match source {
             DeviceError::Kmd(ref error) if error.errno() == Some(Errno::ENOMEM) => {
-                let planned = if heap.is_vram() { memory.vram_len() } else { memory.host_len() };
+                let is_vram = device.is_vram(heap);
+                let heaps = Heap::ALL.into_iter().filter(|heap| device.is_vram(*heap) == is_vram);
+                let planned = ByteLen(heaps.map(|heap| memory.heap_len(heap).0).sum());
                 let allocation = label.clone();
-                let found = OutOfMemory { allocation, len, heap, planned, available, source };
+                let found = OutOfMemory { allocation, len, heap, is_vram, planned, available, source };
                 ExecutorError::OutOfMemory(Box::new(found))
             }
             source => ExecutorError::Device(source),

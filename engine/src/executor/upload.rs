@@ -1,11 +1,11 @@
 //! Weights from the file to the device: read, repacked and written by several threads at once.
 //!
-//! Contract: the device holds the bytes of `WeightLayout::pack`, the zeros between planes included. A weight is cut into
-//! pieces of whole blocks. A piece is packed by the layout of its own elements, each plane of which is a part of the
-//! weight's plane, because pieces but the last fill lines of [`REGION_ALIGNMENT`]. At most [`THREADS_MAX`] threads hold a
-//! piece each, and as many packed ones wait where the host has no mapping of a buffer: a few MiB, whatever the model's
-//! size. Pieces are taken in the order of the file. A thread has emptied its write-combining buffers when it reports a
-//! piece. An error ends all threads.
+//! Contract: the device holds the bytes of `WeightLayout::pack`, the zeros between planes included. A weight is cut
+//! into pieces of whole blocks. A piece is packed by the layout of its own elements, each plane of which is a part of
+//! the weight's plane, because pieces but the last fill lines of [`REGION_ALIGNMENT`]. At most [`THREADS_MAX`] threads
+//! hold a piece each, and as many packed ones wait where the host has no mapping of a buffer: a few MiB, whatever the
+//! model's size. Pieces are taken in the order of the file. A thread has emptied its write-combining buffers when it
+//! reports a piece. An error ends all threads.
 //!
 //! Cost: the file is read once, through its mapping; every byte is copied three times (file, planes, device).
 

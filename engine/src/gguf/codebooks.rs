@@ -1,7 +1,8 @@
 //! The codebooks of ggml's IQ2 and IQ3 types: runs of 8 or 4 weights that a file names by a number.
 //!
-//! Contract: constants of the file format (ggml-common.h, `iq2xxs_grid` and the others; MIT). An entry holds level numbers,
-//! the first weight in the lowest bits: 2 bits of [`IQ2_LEVELS`], 3 bits of [`IQ3_XXS_LEVELS`] or [`IQ3_S_LEVELS`].
+//! Contract: constants of the file format (ggml-common.h, `iq2xxs_grid` and the others; MIT). An entry holds level
+//! numbers, the first weight in the lowest bits: 2 bits of [`IQ2_LEVELS`], 3 bits of [`IQ3_XXS_LEVELS`] or
+//! [`IQ3_S_LEVELS`].
 
 /// Magnitudes of IQ2_XXS, IQ2_XS and IQ2_S; no entry names the fourth.
 pub const IQ2_LEVELS: [u8; 4] = [8, 25, 43, 0];

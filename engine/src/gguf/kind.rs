@@ -1,8 +1,8 @@
 //! The storage types of tensors: identifier, block length, block size.
 //!
 //! Contract: constants only. Numbers are those of ggml's `ggml_type` enumeration and block structures (`ggml.h`,
-//! `ggml-common.h`); not every type in this list can be read by a kernel. Numbers from 2^16 on are our own, for types of
-//! safetensors files as [`crate::safetensors`] presents them; no GGUF writer uses them.
+//! `ggml-common.h`); not every type in this list can be read by a kernel. Numbers from 2^16 on are our own, for types
+//! of safetensors files as [`crate::safetensors`] presents them; no GGUF writer uses them.
 
 use std::fmt;
 

@@ -117,7 +117,8 @@ impl Gguf {
         parse::parse(Source::Head { bytes: bytes.into(), file_bytes })
     }
 
-    /// A model in another format: the header that a GGUF file would have, padded to where the data begins, and its data.
+    /// A model in another format: the header that a GGUF file would have, padded to where the data begins, and its
+    /// data.
     pub(crate) fn from_made(head: Vec<u8>, data: Box<dyn Made>) -> Result<Gguf, GgufError> {
         parse::parse(Source::Made { head, data })
     }

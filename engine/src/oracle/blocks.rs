@@ -1,7 +1,7 @@
 //! Weights of integer types as stored: small integers and their scales.
 //!
-//! Contract: straight from the file's layout, 32 columns at a time, independent of the device's weight layout and of the
-//! kernels. The caller has checked that a row's bytes are whole blocks of the file.
+//! Contract: straight from the file's layout, 32 columns at a time, independent of the device's weight layout and of
+//! the kernels. The caller has checked that a row's bytes are whole blocks of the file.
 
 mod codebooks;
 pub mod e4m3;
@@ -122,9 +122,9 @@ fn nibble(packed: &[u8], column: usize) -> u8 {
 mod tests {
     use super::*;
 
-    /// Blocks whose byte i is 7i² + 73i + 41, with d = 0.5 and a second scale of 0.375, through `gguf.quants.dequantize`
-    /// of the Python package gguf 0.19.0: the sum of (k + 1) · w_k, and weights 0, 1, 15, 16, 31, the middle one, the
-    /// last but one and the last.
+    /// Blocks whose byte i is 7i² + 73i + 41, with d = 0.5 and a second scale of 0.375, through
+    /// `gguf.quants.dequantize` of the Python package gguf 0.19.0: the sum of (k + 1) · w_k, and weights 0, 1, 15, 16,
+    /// 31, the middle one, the last but one and the last.
     const REFERENCE: [(TensorKind, f64, [f32; 8]); 18] = [
         (TensorKind::Q8_0, 3376.0, [-20.5, 33.5, -11.5, 19.5, 44.5, 19.5, 36.5, 44.5]),
         (TensorKind::Q4_0, 265.0, [-0.5, -2.5, 0.5, 2.5, 3.0, 2.5, 1.5, 3.0]),

@@ -1,7 +1,7 @@
 //! The CPU oracle: a second executor of the same plan, written from `docs/arithmetic.md` alone.
 //!
-//! Contract: it knows nothing of kernels, weight layouts or devices, but for the layout of a quantised row, so agreement with
-//! one is evidence. All weights are
+//! Contract: it knows nothing of kernels, weight layouts or devices, but for the layout of a quantised row, so
+//! agreement with one is evidence. All weights are
 //! held dequantised, at 4 bytes per parameter; if activations are integers, also as stored. A step allocates.
 
 pub mod arithmetic;

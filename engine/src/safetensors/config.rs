@@ -2,8 +2,8 @@
 //!
 //! Contract: keys are those of the transformers library's configurations of these models, and so is what a missing key
 //! means; the library's releases 4.51 and 5 agree on it. Sizes that it takes from one published model must be there,
-//! all but `head_dim` and `num_key_value_heads`. A key that asks for what no operation computes is an error that names it.
-//! Ranges of numbers are checked by [`crate::config`], which reads the metadata.
+//! all but `head_dim` and `num_key_value_heads`. A key that asks for what no operation computes is an error that names
+//! it. Ranges of numbers are checked by [`crate::config`], which reads the metadata.
 
 use super::SafetensorsError;
 use super::gguf_header::GgufHeader;

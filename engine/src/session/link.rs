@@ -15,7 +15,9 @@ use crate::memory_plan::AllocationId;
 use std::mem::offset_of;
 use zerocopy::IntoBytes;
 use zrt_mem::SharedView;
-use zrt_protocol::{self as protocol, Command, Control, Extras, STOP_TOKENS_MAX, Status, TopTokens};
+use zrt_protocol::{
+    self as protocol, Command, Control, Extras, STOP_TOKENS_MAX, Status, TopToken, TopTokens,
+};
 use zrt_ring::token_ring::TokenRingError;
 use zrt_ring::{ControlDwords, ControlLines, InputRing, OutputRing};
 
@@ -82,11 +84,23 @@ impl Link {
     /// earliest, because PLAN leaves an entry free for each slot.
     pub fn last_tops(&self) -> TopTokens {
         let entry = (self.output.taken().wrapping_sub(1) % u64::from(self.output.capacity())) as usize;
-        let mut dwords = [0u32; size_of::<TopTokens>() / 4];
-        for (number, dword) in dwords.iter_mut().enumerate() {
-            *dword = self.output_tops.load_u32(entry * size_of::<TopTokens>() + number * 4);
+        let dword = |offset: usize| self.output_tops.load_u32(entry * size_of::<TopTokens>() + offset);
+        let mut tops = TopTokens {
+            count: dword(offset_of!(TopTokens, count)),
+            difference: dword(offset_of!(TopTokens, difference)),
+            sum_low: dword(offset_of!(TopTokens, sum_low)),
+            sum_high: dword(offset_of!(TopTokens, sum_high)),
+            ..TopTokens::default()
+        };
+        // The memory is mapped, and each load goes to it: only what counts is read.
+        for (number, top) in tops.top.iter_mut().take(tops.count as usize).enumerate() {
+            let at = offset_of!(TopTokens, top) + number * size_of::<TopToken>();
+            *top = TopToken {
+                token: dword(at + offset_of!(TopToken, token)),
+                difference: dword(at + offset_of!(TopToken, difference)),
+            };
         }
-        zerocopy::transmute!(dwords)
+        tops
     }
 
     /// Publishes the count of consumed events to the device.

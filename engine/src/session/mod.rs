@@ -49,6 +49,7 @@ use link::{Link, Word};
 use request::Limits;
 use roster::{Newcomer, Roster};
 use stage::Stage;
+use std::collections::HashMap;
 use std::fmt;
 use std::time::{Duration, Instant};
 use watch::Watch;
@@ -80,8 +81,9 @@ pub struct Session {
     watch: Watch,
     options: SessionOptions,
     ending: Ending,
-    /// Log-probabilities of the last poll's tokens, in order, at most as many as the output ring has entries.
-    log_probabilities: Vec<(Handle, u32, LogProbabilities)>,
+    /// Log-probabilities of the last poll's tokens, by request and index; at most as many as the output ring has
+    /// entries, so that nothing is allocated.
+    log_probabilities: HashMap<(Handle, u32), LogProbabilities>,
     /// An error that is reported after the events that preceded it.
     failed: Option<SessionError>,
 }
@@ -129,8 +131,8 @@ impl Session {
         Ok(session)
     }
 
-    /// The same without starting the megakernel: for tests that watch or change its memory before it runs. Requests may be
-    /// submitted; they run from [`Session::start`] on.
+    /// The same without starting the megakernel: for tests that watch or change its memory before it runs. Requests may
+    /// be submitted; they run from [`Session::start`] on.
     pub fn prepare(
         device: Device,
         model: &Model,
@@ -166,7 +168,7 @@ impl Session {
             watch: Watch::new(options.hang_after),
             options: options.clone(),
             ending: Ending::No,
-            log_probabilities: Vec::with_capacity(options.output_entries as usize),
+            log_probabilities: HashMap::with_capacity(options.output_entries as usize),
             failed: None,
         })
     }
@@ -328,8 +330,7 @@ impl Session {
 
     /// The log-probabilities that came with a token of the last poll, if the request asked for them.
     pub fn log_probabilities(&self, handle: Handle, index: u32) -> Option<&LogProbabilities> {
-        let is_it = |one: &&(Handle, u32, LogProbabilities)| (one.0, one.1) == (handle, index);
-        self.log_probabilities.iter().find(is_it).map(|(_, _, values)| values)
+        self.log_probabilities.get(&(handle, index))
     }
 
     fn take_tops(&mut self, told: &protocol::Event, event: &Event) -> Result<(), SessionError> {
@@ -341,7 +342,7 @@ impl Session {
         let (slot, serial) = told.request();
         let unknown = SessionError::Protocol { slot: slot.number(), serial };
         let values = LogProbabilities::new(*token, &self.link.last_tops()).ok_or(unknown)?;
-        self.log_probabilities.push((*handle, *index, values));
+        self.log_probabilities.insert((*handle, *index), values);
         Ok(())
     }
 
@@ -465,8 +466,8 @@ impl Session {
         self.roster.tokens(handle)
     }
 
-    /// Recounts all pages. When no request is left and [none is kept](Session::forget_kept), it is clean unless a page has
-    /// leaked. Allocates.
+    /// Recounts all pages. When no request is left and [none is kept](Session::forget_kept), it is clean unless a page
+    /// has leaked. Allocates.
     pub fn audit(&self) -> Audit {
         self.roster.audit()
     }

@@ -67,10 +67,10 @@ pub struct SessionOptions {
     /// Requests that may wait for a slot, at most 2^16. Each of them, like each slot, has a record with room for a
     /// whole context; all records together have room for at most 2^28 tokens.
     pub waiting_max: u32,
-    /// Ended requests that are kept with their keys and values, at most 4096. A request whose tokens begin like those of a
-    /// kept one, for at least half of what is kept, takes its place, and the positions that they have in common are not
-    /// computed again; no token depends on it. The pages of kept requests go to whoever needs them. Records are as for
-    /// waiting requests.
+    /// Ended requests that are kept with their keys and values, at most 4096. A request whose tokens begin like those
+    /// of a kept one, for at least half of what is kept, takes its place, and the positions that they have in common
+    /// are not computed again; no token depends on it. The pages of kept requests go to whoever needs them. Records are
+    /// as for waiting requests.
     pub kept: u32,
     /// Maximum number of tokens of a sequence, prompt included: from 2 to the model's own context. Slots × context is
     /// below 2^32.

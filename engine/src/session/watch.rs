@@ -13,8 +13,8 @@ use zrt_ring::token_ring::TokenRingError;
 
 /// How long to wait for the driver's report on a hung or faulted device.
 const DIAGNOSIS_DEADLINE: Duration = Duration::from_millis(10);
-/// PLAN polls that may miss a fresh entry of the input ring: one poll may have started before the entry was written, and
-/// the heartbeat may be reported late.
+/// PLAN polls that may miss a fresh entry of the input ring: one poll may have started before the entry was written,
+/// and the heartbeat may be reported late.
 const LOOKS_MAX: u32 = 2 + STATUS_LOOKS as u32;
 
 /// What moves while a device is alive.

@@ -7,8 +7,8 @@
 //!
 //! Contract: any text encodes. Sums are in f64, added from the text's beginning; of equal sums the one whose last piece
 //! begins first is taken. Time: for each byte of the text, the pieces that begin there, of at most [`PIECE_BYTES_MAX`]
-//! bytes each. Memory: 24 bytes for each byte of the normalised text. Replacements stop once that is [`GROWTH_MAX`] times
-//! as long as the text, which no published map comes near.
+//! bytes each. Memory: 24 bytes for each byte of the normalised text. Replacements stop once that is [`GROWTH_MAX`]
+//! times as long as the text, which no published map comes near.
 
 use super::TokenizerError;
 use super::charsmap::Charsmap;

@@ -347,7 +347,8 @@ fn what_a_return_leaves_under_way_is_told() {
 
 #[test]
 fn a_pointers_callee_changes_all_that_it_may() {
-    // v_mov_b32 v32, 0; v_mov_b32 v40, 0; the call; global_store_b32 v0, v32, s[6:7]; global_store_b32 v0, v40, s[34:35]
+    // v_mov_b32 v32, 0; v_mov_b32 v40, 0; the call; global_store_b32 v0, v32, s[6:7]; global_store_b32 v0, v40,
+    // s[34:35]
     let call = |address: &[u32]| {
         let before = [0x7e40_0280, 0x7e50_0280, 0xbea2_0106]; // and s_mov_b64 s[34:35], s[6:7]
         let after = [0xee06_8006, 0x1000_0000, 0, 0xee06_8022, 0x1400_0000, 0, END];

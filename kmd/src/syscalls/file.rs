@@ -83,7 +83,8 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "maps files")]
     fn reads_what_the_file_holds_and_refuses_the_rest() {
-        let path = std::env::temp_dir().join(format!("zrt-mapped-file-{}", std::process::id()));
+        let folder = zrt_needs::TemporaryFolder::new("mapped-file");
+        let path = folder.join("file");
         let content: Vec<u8> = (0..10_007u32).map(|index| (index % 251) as u8).collect();
         File::create(&path).unwrap().write_all(&content).unwrap();
         let file = MappedFile::open(&path).unwrap();
@@ -101,11 +102,12 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "maps files")]
     fn an_empty_file_has_no_bytes_and_a_folder_is_no_file() {
-        let path = std::env::temp_dir().join(format!("zrt-empty-file-{}", std::process::id()));
+        let folder = zrt_needs::TemporaryFolder::new("empty-file");
+        let path = folder.join("file");
         File::create(&path).unwrap();
         let file = MappedFile::open(&path).unwrap();
         std::fs::remove_file(&path).unwrap();
         assert!(file.is_empty() && file.read_at(0, &mut []) && !file.read_at(0, &mut [0]));
-        assert!(MappedFile::open(&std::env::temp_dir()).is_err());
+        assert!(MappedFile::open(&folder).is_err());
     }
 }

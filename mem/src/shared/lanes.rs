@@ -135,7 +135,8 @@ impl SharedView {
     pub fn load_words(&self, offset: usize, words: &mut [u32]) {
         self.check_words(offset, words.len());
         for (index, word) in words.iter_mut().enumerate() {
-            // SAFETY: `check_words` has seen that all these dwords lie in the view and that `offset` is a multiple of 4.
+            // SAFETY: `check_words` has seen that all these dwords lie in the view and that `offset` is a multiple of
+            // 4.
             *word = unsafe { self.get(offset + 4 * index) };
         }
     }

@@ -9,8 +9,8 @@
 //! No allocation, no system call. Cost: a bounds check and a plain move per access on x86-64; a clone or a slice is
 //! one atomic count, so hot paths borrow.
 //!
-//! This is one of the three places of the workspace where `unsafe` is permitted; all of it is in the files of this module:
-//! `access` (one load, store or exchange), `lanes` (those of a wave), `owned` (memory of our own).
+//! This is one of the three places of the workspace where `unsafe` is permitted; all of it is in the files of this
+//! module: `access` (one load, store or exchange), `lanes` (those of a wave), `owned` (memory of our own).
 #![allow(unsafe_code)]
 
 mod access;
@@ -68,8 +68,8 @@ pub struct SharedView {
     owner: Arc<dyn Any + Send + Sync>,
 }
 
-// SAFETY: the memory may be read and written by any thread at any time (`SharedView::new`'s caller promised it), and stays
-// for as long as `owner`, which may be dropped on any thread.
+// SAFETY: the memory may be read and written by any thread at any time (`SharedView::new`'s caller promised it), and
+// stays for as long as `owner`, which may be dropped on any thread.
 unsafe impl Send for SharedView {}
 // SAFETY: as for `Send`; the view has no interior state of its own.
 unsafe impl Sync for SharedView {}

@@ -11,7 +11,8 @@ use core::fmt;
 
 packet_view!(SET_SH_REG, least 1);
 
-/// Fields of the body (hardware reference §4.2, §4.3). The index in bits 31:28 belongs to SET_SH_REG_INDEX and must be 0.
+/// Fields of the body (hardware reference §4.2, §4.3). The index in bits 31:28 belongs to SET_SH_REG_INDEX and must be
+/// 0.
 pub mod field {
     fields! {
         /// First register, relative to 0x2C00.

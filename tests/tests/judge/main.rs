@@ -1,7 +1,7 @@
 //! The checking mode judged: small wrong kernels that break one rule each, and right twins that break none.
 //!
-//! Every case runs under several schedules. The wrong kernel must be caught by exactly its rule, on the marked lines and
-//! with what the marks say, each in at least one schedule; the right twin must not be flagged in any.
+//! Every case runs under several schedules. The wrong kernel must be caught by exactly its rule, on the marked lines
+//! and with what the marks say, each in at least one schedule; the right twin must not be flagged in any.
 
 mod bounds;
 mod case;

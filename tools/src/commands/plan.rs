@@ -40,8 +40,8 @@ pub struct Arguments {
     /// Format of keys and values: f32, f16 or q8_0
     #[arg(long, default_value = "f32", value_parser = kv_format)]
     pub kv: KvFormat,
-    /// Most VRAM to take, as 16GiB: layers beyond it lie in host memory [default: what cards of 32GiB and 16GiB hold, and
-    /// all weights in VRAM]
+    /// Most VRAM to take, as 16GiB: layers beyond it lie in host memory [default: what cards of 32GiB and 16GiB hold,
+    /// and all weights in VRAM]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub vram: Option<u64>,
     #[command(flatten)]

@@ -1,4 +1,5 @@
-//! The examination over the virtual card, whose files are those of a card, with host files and faults planted over them.
+//! The examination over the virtual card, whose files are those of a card, with host files and faults planted over
+//! them.
 
 use super::*;
 use std::collections::BTreeMap;

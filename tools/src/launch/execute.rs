@@ -314,8 +314,8 @@ fn is_same_kernel(one: &Dispatch, other: &Dispatch) -> bool {
     of(one) == of(other)
 }
 
-/// How many launches, from an action on, one submission has: all up to the next thing that the host does, or up to one whose
-/// printed messages have format strings of another program.
+/// How many launches, from an action on, one submission has: all up to the next thing that the host does, or up to one
+/// whose printed messages have format strings of another program.
 fn submitted_together(sequence: &Sequence<'_>, first: usize) -> usize {
     let mut printing_program = None;
     let belongs = |action: &&Action| {

@@ -1,10 +1,10 @@
 //! What kernels may touch, as the checking mode learns it before they run.
 //!
-//! Contract: shared buffers, those for text, and what a program itself calls writable, may be read and written; outputs count
-//! as unwritten until a kernel writes them, unless the host does; scratch is reached as private memory only; buffers for
-//! reading, the rest of the programs (code, constants) and the argument segments with their dispatch packets may be read.
-//! Nothing else is named: a store into the command ring, an indirect buffer or a fence is out of bounds. LDS
-//! ends where the kernel's and the launch's end, and not with the unit that hardware allocates.
+//! Contract: shared buffers, those for text, and what a program itself calls writable, may be read and written; outputs
+//! count as unwritten until a kernel writes them, unless the host does; scratch is reached as private memory only;
+//! buffers for reading, the rest of the programs (code, constants) and the argument segments with their dispatch
+//! packets may be read. Nothing else is named: a store into the command ring, an indirect buffer or a fence is out of
+//! bounds. LDS ends where the kernel's and the launch's end, and not with the unit that hardware allocates.
 
 use super::execute::{Resident, dispatches};
 use super::sequence::{Action, Content, Sequence};

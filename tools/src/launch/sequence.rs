@@ -155,7 +155,8 @@ impl Sequence<'_> {
     /// Checks it without a device.
     ///
     /// # Errors
-    /// Lengths of buffers, ranges outside of them, arguments and shapes that do not fit their kernels, too many launches.
+    /// Lengths of buffers, ranges outside of them, arguments and shapes that do not fit their kernels, too many
+    /// launches.
     pub fn check(&self) -> Result<(), LaunchError> {
         for buffer in &self.buffers {
             let bytes = buffer.content.len();

@@ -1,9 +1,10 @@
 //! What waves do, in sums that can be added and scaled: from the virtual device's profile to the model's input.
 //!
 //! Contract: pure. All sums are over waves. A round is a wait for loads or stores that follow the wait before it: what
-//! comes after it waits for memory. Of several waits for the same loads the first counts. A round is covered if its wait
-//! leaves all of these under way, so that it is for earlier ones, or if many instructions lie between. Rounds are told
-//! by the order of the code, not by the path through it; what is under way at the end of a loop is so at its start.
+//! comes after it waits for memory. Of several waits for the same loads the first counts. A round is covered if its
+//! wait leaves all of these under way, so that it is for earlier ones, or if many instructions lie between. Rounds are
+//! told by the order of the code, not by the path through it; what is under way at the end of a loop is so at its
+//! start.
 
 use super::card::Card;
 use super::issue::{Class, Vector};

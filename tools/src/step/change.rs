@@ -1,7 +1,7 @@
 //! `set`: a register or memory gets another value.
 //!
-//! Contract: a vector register is set in the lane of `lane`, in all lanes without one, whatever EXEC is. The value has the
-//! width of what is set, or of its own type; a number of 64 bits is in two registers.
+//! Contract: a vector register is set in the lane of `lane`, in all lanes without one, whatever EXEC is. The value has
+//! the width of what is set, or of its own type; a number of 64 bits is in two registers.
 
 use super::command::{MemoryPlace, Number, Registers};
 use super::show::{self, EXEC_LO, HALF_LANES, M0, VCC_LO};

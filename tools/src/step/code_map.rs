@@ -1,7 +1,7 @@
 //! What is known about the code that is stepped through: functions, lines, the texts of the lines.
 //!
-//! Contract: places are those of findings and of disassemblers: a function and bytes from its first instruction. Offsets here
-//! count from the image's start. Made once per run.
+//! Contract: places are those of findings and of disassemblers: a function and bytes from its first instruction.
+//! Offsets here count from the image's start. Made once per run.
 
 use super::command::Location;
 use crate::source_text::SourceText;

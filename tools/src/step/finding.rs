@@ -1,8 +1,8 @@
 //! Which instruction shows a finding: counted on a first run, met again on the second.
 //!
-//! Contract: under one seed the inspected device does the same twice, instruction by instruction. [`Recorder`] counts those
-//! that it is asked about, over all waves, and notes where the number of findings grows. A finding that no further
-//! instruction follows belongs to the last one.
+//! Contract: under one seed the inspected device does the same twice, instruction by instruction. [`Recorder`] counts
+//! those that it is asked about, over all waves, and notes where the number of findings grows. A finding that no
+//! further instruction follows belongs to the last one.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,9 +1,9 @@
 //! Suppression files.
 //!
-//! Contract: a line is `RULE FUNCTION PLACE -- REASON`. The rule is a name of docs/checking.md or of the lint; the function
-//! and the file of a place are patterns, in which `*` stands for any characters and `?` for one. A place is `*`, an offset
-//! `+0x48` in bytes, or `FILE:LINE` with a number or `*` as line, where the file may lack leading folders. The reason is not
-//! empty. Cost of a match: at most the pattern's length times the text's.
+//! Contract: a line is `RULE FUNCTION PLACE -- REASON`. The rule is a name of docs/checking.md or of the lint; the
+//! function and the file of a place are patterns, in which `*` stands for any characters and `?` for one. A place is
+//! `*`, an offset `+0x48` in bytes, or `FILE:LINE` with a number or `*` as line, where the file may lack leading
+//! folders. The reason is not empty. Cost of a match: at most the pattern's length times the text's.
 
 use super::{SilenceError, Subject, Unused, lines, rule};
 

@@ -2,6 +2,7 @@
 
 use super::*;
 use proptest::prelude::*;
+use std::path::Path;
 
 fn subject<'a>(rule: &'a str, function: &'a str, instruction: &'a str) -> Subject<'a> {
     Subject { rule, function, offset: Some(0x48), instruction, source: Some(("/src/lib/kernel.c", 12)) }
@@ -120,10 +121,9 @@ fn a_baseline_counts() {
     assert_eq!(known.left(), 1);
 }
 
-/// A filter that writes a baseline, and its file.
-fn writing(name: &str) -> (Filter, PathBuf) {
-    let path = std::env::temp_dir().join(format!("zrt-{name}-{}", std::process::id()));
-    let _ = std::fs::remove_file(&path);
+/// A filter that writes a baseline, and its file in this folder.
+fn writing(folder: &Path) -> (Filter, PathBuf) {
+    let path = folder.join("baseline");
     let options = SilenceOptions { write_baseline: Some(path.clone()), ..SilenceOptions::default() };
     (options.open().unwrap(), path)
 }
@@ -132,14 +132,14 @@ fn writing(name: &str) -> (Filter, PathBuf) {
 /// written can be read.
 #[test]
 fn a_baseline_is_written_of_what_it_can_hold() {
-    let (mut filter, path) = writing("dropped");
+    let folder = zrt_needs::TemporaryFolder::new("dropped");
+    let (mut filter, path) = writing(&folder);
     assert!(!filter.keeps(&subject("race", "k", "v_nop")));
     assert!(filter.keeps(&subject("dropped", "", "")));
     assert_eq!(filter.finish().unwrap().in_baseline, 1);
     let options = SilenceOptions { baseline: Some(path.clone()), ..SilenceOptions::default() };
     let mut known = options.open().unwrap();
     assert!(!known.keeps(&subject("race", "k", "v_nop")) && known.keeps(&subject("dropped", "", "")));
-    std::fs::remove_file(path).unwrap();
 }
 
 #[test]
@@ -152,18 +152,16 @@ fn a_baseline_that_would_not_be_read_is_not_written() {
         (1, LINE_BYTES_MAX, Some("it has more than 4096 bytes")),
         (300, 4000, Some("has more than the 1048576 bytes")),
     ] {
-        let (mut filter, path) = writing(&format!("limit-{findings}-{length}"));
+        let folder = zrt_needs::TemporaryFolder::new("limit");
+        let (mut filter, path) = writing(&folder);
         for index in 0..findings {
             assert!(!filter.keeps(&subject("race", &name(length, index), "v_nop")));
         }
         let outcome = filter.finish().map_err(|error| error.to_string());
         assert_eq!(path.exists(), part.is_none(), "{findings} {length}");
-        match part {
-            None => std::fs::remove_file(path).unwrap(),
-            Some(part) => {
-                let message = outcome.unwrap_err();
-                assert!(message.contains(part) && message.contains("--suppress"), "{message}");
-            }
+        if let Some(part) = part {
+            let message = outcome.unwrap_err();
+            assert!(message.contains(part) && message.contains("--suppress"), "{message}");
         }
     }
 }

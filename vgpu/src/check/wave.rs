@@ -345,8 +345,8 @@ impl Inspect<Noted> for WaveInspector<'_> {
 }
 
 impl WaveInspector<'_> {
-    /// Whether the wave has returned to the start of its circle in the same state, so that its turn must end; the circle is
-    /// then closed. A wave that counts passes there in every round of its loop, and is compared every time.
+    /// Whether the wave has returned to the start of its circle in the same state, so that its turn must end; the
+    /// circle is then closed. A wave that counts passes there in every round of its loop, and is compared every time.
     #[cold]
     #[inline(never)]
     fn closes_circle(&mut self, wave: &Wave, program: &Program<Noted>, machine: &mut Machine<'_>) -> bool {

@@ -1,9 +1,9 @@
 //! A kernel's source: its text with the includes in place, where each line came from, and its directives.
 //!
 //! Contract: reads files below `asm/gfx1201` only. Directives are comments of the `.s` file that start with `//!`:
-//! `parameters NAME`, `workgroup X Y Z`, `vgprs N`, `sgprs N`, `lds BYTES`; each exactly once. A file with the word FORMAT
-//! in its name has lines `formats NAME=N ...` for `vgprs N`: it is the source of a kernel for each of them, with the
-//! format's name wherever FORMAT stands.
+//! `parameters NAME`, `workgroup X Y Z`, `vgprs N`, `sgprs N`, `lds BYTES`; each exactly once. A file with the word
+//! FORMAT in its name has lines `formats NAME=N ...` for `vgprs N`: it is the source of a kernel for each of them, with
+//! the format's name wherever FORMAT stands.
 
 use super::AsmError;
 use std::fs;
@@ -202,8 +202,8 @@ impl Source {
 mod tests {
     use super::*;
 
-    fn made_up(name: &str, text: &str) -> std::path::PathBuf {
-        let root = std::env::temp_dir().join(format!("zrt-asm-{name}-{}", std::process::id()));
+    fn made_up(name: &str, text: &str) -> zrt_needs::TemporaryFolder {
+        let root = zrt_needs::TemporaryFolder::new(name);
         fs::create_dir_all(root.join("asm/gfx1201")).unwrap();
         fs::write(root.join("asm/gfx1201/a_FORMAT_b.s"), text).unwrap();
         root
@@ -220,7 +220,6 @@ mod tests {
         let at = |number: u32| format!("asm/gfx1201/a_FORMAT_b.s:{number}");
         assert_eq!(lines, [(at(1), "//! vgprs 16"), (at(3), "\tQ2_K_BODY Q2_K")]);
         assert_eq!(source.number::<u16>("vgprs").unwrap(), 16);
-        fs::remove_dir_all(root).unwrap();
     }
 
     #[test]
@@ -228,6 +227,5 @@ mod tests {
         let root = made_up("word", "//! formats q1\n");
         let error = Kernel::all_of(&root, "a_FORMAT_b").unwrap_err().to_string();
         assert!(error.contains("NAME=VGPRS"), "{error}");
-        fs::remove_dir_all(root).unwrap();
     }
 }

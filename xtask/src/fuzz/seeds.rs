@@ -216,8 +216,8 @@ const F32: u32 = 0;
 const Q4_0: u32 = 2;
 const Q8_0: u32 = 8;
 
-/// A model file field by field: version 3 (the GGUF specification of ggml). Tensors before pairs, as they are needed for
-/// the counts.
+/// A model file field by field: version 3 (the GGUF specification of ggml). Tensors before pairs, as they are needed
+/// for the counts.
 struct ModelFile {
     pairs: Vec<u8>,
     pair_count: u64,

@@ -40,7 +40,9 @@ const KMD: &[&str] = &["-p", "zrt-kmd", "--lib", "--tests"];
 const KMD_LIB: &[&str] = &["-p", "zrt-kmd", "--lib", "syscalls"];
 const LOADER: &[&str] = &["-p", "zrt-loader", "--lib", "--tests"];
 const PLANNING: &[&str] = &["-p", "zrt-asm", "--test", "planning"];
-const SAMPLING: &[&str] = &["-p", "zrt-asm", "--test", "sampling", "extras"];
+const SAMPLING: &[&str] = &["-p", "zrt-asm", "--test", "sampling", "--", "extras::", "bounds::"];
+const SAMPLING_CHECKED: &[&str] =
+    &["-p", "zrt-tests", "--test", "sampling_unchecked", "checks_finds_nothing"];
 const KV_WRITE: &[&str] = &["-p", "zrt-asm", "--test", "attention", "kv_write"];
 const INTEGERS: &[&str] = &["-p", "zrt-asm", "--test", "integers"];
 const MATMUL: &[&str] = &["-p", "zrt-asm", "--test", "matmul"];
@@ -647,11 +649,11 @@ pub const MUTANTS: &[Mutant] = &[
         file: "asm/gfx1201/body/sample_extras.inc",
         find: ".Lnamed\\@:\n\ts_mov_b32 exec_lo, -1\n\ts_wait_storecnt 0x0\n",
         replace: ".Lnamed\\@:\n\ts_mov_b32 exec_lo, -1\n",
-        test: SAMPLING,
+        test: SAMPLING_CHECKED,
         expected: Killed,
     },
     Mutant {
-        name: "asm-sample-penalty-after-presence",
+        name: "asm-sample-penalty-of-the-other-sign",
         file: "asm/gfx1201/body/sample_extras.inc",
         find: "v_cndmask_b32_e32 v6, v19, v18, vcc_lo",
         replace: "v_cndmask_b32_e32 v6, v18, v19, vcc_lo",
@@ -727,6 +729,46 @@ pub const MUTANTS: &[Mutant] = &[
         file: "asm/gfx1201/body/sample_extras.inc",
         find: "\ts_mov_b32 s[S_PENALISED], 0\n\ts_mov_b32 s[S_DESCENT], SAMPLE_TOP_N\n",
         replace: "\ts_mov_b32 s[S_DESCENT], SAMPLE_TOP_N\n",
+        test: SAMPLING,
+        expected: Killed,
+    },
+    Mutant {
+        name: "asm-sample-counts-of-ids-outside",
+        file: "asm/gfx1201/body/sample_extras.inc",
+        find: "\tv_cmpx_gt_u32_e32 s[S_VECTOR_VOCABULARY], v4\n\tv_lshlrev_b32_e32 v4, 2, v4\n\tglobal_atomic",
+        replace: "\tv_lshlrev_b32_e32 v4, 2, v4\n\tglobal_atomic",
+        test: SAMPLING,
+        expected: Killed,
+    },
+    Mutant {
+        name: "asm-sample-biases-of-ids-outside",
+        file: "asm/gfx1201/body/sample_extras.inc",
+        find: "\tv_cmpx_gt_u32_e32 s[S_VECTOR_VOCABULARY], v4\n\tv_lshlrev_b32_e32 v4, 2, v4\n\tv_add_nc_u32",
+        replace: "\tv_lshlrev_b32_e32 v4, 2, v4\n\tv_add_nc_u32",
+        test: SAMPLING,
+        expected: Killed,
+    },
+    Mutant {
+        name: "asm-sample-any-number-of-biases",
+        file: "asm/gfx1201/body/sample_extras.inc",
+        find: "s_min_u32 s[S_VECTOR_SCRATCH], s6, BIASES_MAX",
+        replace: "s_mov_b32 s[S_VECTOR_SCRATCH], s6",
+        test: SAMPLING,
+        expected: Killed,
+    },
+    Mutant {
+        name: "asm-sample-any-number-of-tops",
+        file: "asm/gfx1201/body/sample_extras.inc",
+        find: "\ts_min_u32 s4, s4, TOPS_MAX\n",
+        replace: "",
+        test: SAMPLING,
+        expected: Killed,
+    },
+    Mutant {
+        name: "asm-sample-more-tops-than-tokens",
+        file: "asm/gfx1201/body/sample_extras.inc",
+        find: "s_min_u32 s[S_TOP_K], s4, s[S_VOCABULARY]",
+        replace: "s_mov_b32 s[S_TOP_K], s4",
         test: SAMPLING,
         expected: Killed,
     },

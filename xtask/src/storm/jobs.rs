@@ -313,10 +313,8 @@ mod tests {
     use super::*;
 
     fn left(script: &str) -> Left {
-        static NEXT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
-        let number = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        let log = std::env::temp_dir().join(format!("zrt-storm-{}-{number}.txt", std::process::id()));
-        start(Command::new("sh").args(["-c", script]), &log).unwrap()
+        let folder = zrt_needs::TemporaryFolder::new("storm-job");
+        start(Command::new("sh").args(["-c", script]), &folder.join("log.txt")).unwrap()
     }
 
     fn failed(reason: &str) -> Verdict {

@@ -136,7 +136,8 @@ mod tests {
 
     #[test]
     fn the_file_and_the_table_say_what_ran() {
-        let path = std::env::temp_dir().join(format!("zrt-ledger-{}.jsonl", std::process::id()));
+        let folder = zrt_needs::TemporaryFolder::new("ledger");
+        let path = folder.join("ledger.jsonl");
         let mut ledger = Ledger::create(&path).unwrap();
         let verdicts =
             [Verdict::Passed, Verdict::Failed("first\nlast".into()), Verdict::Skipped("no model".into())];
@@ -158,6 +159,5 @@ mod tests {
         let expected = json!({"job": "stress", "seed": 6, "seconds": 1.5, "cases": 10, "result": "failed",
             "reason": "first\nlast", "again": "run 6"});
         assert_eq!(second, expected);
-        std::fs::remove_file(path).unwrap();
     }
 }

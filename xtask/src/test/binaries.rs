@@ -214,8 +214,8 @@ mod tests {
             executable: "/bin/sh".into(),
             directory: std::env::temp_dir(),
         };
-        let output_folder = std::env::temp_dir().join(format!("zrt-binaries-{}", std::process::id()));
-        std::fs::create_dir_all(&output_folder).unwrap();
+        let folder = zrt_needs::TemporaryFolder::new("binaries");
+        let output_folder = folder.to_path_buf();
         let environment = [("ZRT_ONE", Some("1".into())), ("HOME", None)];
         run_one(&binary, &["-c", script], &Surroundings { environment: &environment, output_folder })
     }

@@ -1,9 +1,9 @@
 //! The passes of the suite: all of it once, then small parts of it in other environments or compiled in another way.
 //!
-//! Contract: a pass is a row of [`PASSES`]: its name, and its environment with the test targets in which the environment
-//! can make a difference, or something else that it does. [`check`] reads the sources and refuses a table that does not
-//! name exactly the targets that ask for what [`BARE`] takes away, which they do by `zrt_needs` alone; `cargo xtask tidy`
-//! calls it.
+//! Contract: a pass is a row of [`PASSES`]: its name, and its environment with the test targets in which the
+//! environment can make a difference, or something else that it does. [`check`] reads the sources and refuses a table
+//! that does not name exactly the targets that ask for what [`BARE`] takes away, which they do by `zrt_needs` alone;
+//! `cargo xtask tidy` calls it.
 
 use super::builds;
 use super::skips::Skips;
@@ -188,7 +188,7 @@ const READER: &str = "needs/src/lib.rs";
 /// How sources ask it.
 const ASKS: &str = "zrt_needs::";
 /// What asks for nothing.
-const RANDOM: &str = "zrt_needs::Random";
+const ASKS_NOTHING: &[&str] = &["zrt_needs::Random", "zrt_needs::TemporaryFolder"];
 
 /// Code that asks for other targets: the file, and what names it in their sources.
 const HELPERS: &[(&str, &[&str])] = &[
@@ -250,7 +250,8 @@ pub fn check(root: &Path) -> Result<Vec<String>, Box<dyn Error>> {
         if variables.iter().any(|name| code.contains(&format!("\"{name}\""))) {
             findings.push(format!("passes: {path} reads one of {variables:?}, which {READER} does for all"));
         }
-        let asks_itself = code.replace(RANDOM, "").contains(ASKS);
+        let asks_itself =
+            ASKS_NOTHING.iter().fold(code.clone(), |code, of| code.replace(of, "")).contains(ASKS);
         let is_helper = HELPERS.iter().any(|(file, _)| file == path);
         let uses_helper = HELPERS.iter().any(|(file, names)| {
             shares_crate(path, file) && file != path && names.iter().any(|name| code.contains(name))
@@ -306,6 +307,7 @@ fn collect(root: &Path, folder: &Path, files: &mut Vec<(String, String)>) -> Res
 #[cfg(test)]
 mod tests {
     use super::*;
+    use zrt_needs::TemporaryFolder;
 
     fn repository() -> PathBuf {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
@@ -326,9 +328,8 @@ mod tests {
     }
 
     /// A tree with the files of the tables, each as the table says it is.
-    fn made_up_tree(name: &str) -> PathBuf {
-        let root = std::env::temp_dir().join(format!("zrt-passes-{name}-{}", std::process::id()));
-        std::fs::remove_dir_all(&root).ok();
+    fn made_up_tree(name: &str) -> TemporaryFolder {
+        let root = TemporaryFolder::new(name);
         for (target, _) in BARE_TARGETS {
             let (folder, target) = target.split_once('/').unwrap();
             let path = match target.strip_prefix("zrt_") {
@@ -363,6 +364,11 @@ mod tests {
             "//! Without zrt_needs::models() nothing runs.\nlist.find(name)",
         );
         put(&root, "device/src/tests.rs", "zrt_needs::models()");
+        put(
+            &root,
+            "device/tests/draws.rs",
+            "zrt_needs::Random::new(1); zrt_needs::TemporaryFolder::new(\"a\")",
+        );
         let findings = check(&root).unwrap().join("\n");
         for unlisted in ["kmd/asks", "tests/uses", "tests/part", "device/zrt_device"] {
             assert!(findings.contains(&format!("{unlisted} asks for what")), "{unlisted}\n{findings}");
@@ -395,7 +401,7 @@ mod tests {
 
     #[test]
     fn the_bare_path_has_ordinary_programs_and_no_compiler() {
-        let scratch = std::env::temp_dir().join(format!("zrt-bare-{}", std::process::id()));
+        let scratch = TemporaryFolder::new("bare");
         let environment = surroundings(BARE_ENVIRONMENT, &scratch).unwrap();
         let (_, path) = environment.iter().find(|(name, _)| *name == "PATH").unwrap();
         let folder = PathBuf::from(path.clone().unwrap());

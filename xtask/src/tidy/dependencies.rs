@@ -1,8 +1,8 @@
 //! Which crate must not know which.
 //!
-//! Contract: [`RULES`] has a row for each member of the workspace that ARCHITECTURE.md lists, with the words of its column
-//! "must not know" and the packages that these words mean. What a crate is compiled with counts, on any path through the
-//! workspace; what only its tests use does not. Read from `cargo metadata`.
+//! Contract: [`RULES`] has a row for each member of the workspace that ARCHITECTURE.md lists, with the words of its
+//! column "must not know" and the packages that these words mean. What a crate is compiled with counts, on any path
+//! through the workspace; what only its tests use does not. Read from `cargo metadata`.
 
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,8 +1,8 @@
 //! Markdown is wrapped at one width.
 //!
-//! Contract: a line of prose has at most [`COLUMNS_MAX`] characters. Tables, blocks of code and front matter are as wide
-//! as they must be, and so is a line that cannot be broken: one word, one link, one code span, or a heading's number with
-//! one of these. Reads text, never files.
+//! Contract: a line of prose has at most [`COLUMNS_MAX`] characters. Tables, blocks of code and front matter are as
+//! wide as they must be, and so is a line that cannot be broken: one word, one link, one code span, or a heading's
+//! number with one of these. Reads text, never files.
 
 /// Longest line of prose, in characters.
 const COLUMNS_MAX: usize = 100;

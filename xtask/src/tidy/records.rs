@@ -1,9 +1,9 @@
 //! Records of decisions have one form, and the indexes of documents are complete.
 //!
-//! Contract: each file of `docs/decisions` but the index is `NNNN-name.md` and begins with its number and title, a status
-//! and a date; its headings are [`HEADINGS`], in this order. The index has one row for each record, with the same title,
-//! date and status, and no other. `docs/README.md` names every document of `docs` and of `docs/reference`. Reads, never
-//! writes.
+//! Contract: each file of `docs/decisions` but the index is `NNNN-name.md` and begins with its number and title, a
+//! status and a date; its headings are [`HEADINGS`], in this order. The index has one row for each record, with the
+//! same title, date and status, and no other. `docs/README.md` names every document of `docs` and of `docs/reference`.
+//! Reads, never writes.
 
 use std::collections::BTreeMap;
 use std::error::Error;

@@ -59,8 +59,8 @@ fn room_of(module: &str) -> Option<usize> {
     ROOMS.iter().position(|(_, modules)| modules.contains(&module))
 }
 
-/// What follows `crate::` in a line, empty for a group of paths; and what follows as many `super::` as lead there from a
-/// module `depth` below the root.
+/// What follows `crate::` in a line, empty for a group of paths; and what follows as many `super::` as lead there from
+/// a module `depth` below the root.
 fn named(line: &str, depth: usize) -> impl Iterator<Item = &str> {
     let up = "super::".repeat(depth);
     let by_name = line.split("crate::").skip(1).map(first_word);

@@ -1,7 +1,7 @@
 //! One GGUF block to its places in the planes of the device's layout (`docs/kernels.md`, weight layouts).
 //!
-//! Contract: the caller gives whole blocks and stores what `put` is called with: plane, offset in it, bytes. Written from
-//! the layouts of ggml-common.h, without the oracle's reading of them.
+//! Contract: the caller gives whole blocks and stores what `put` is called with: plane, offset in it, bytes. Written
+//! from the layouts of ggml-common.h, without the oracle's reading of them.
 
 use crate::gguf::TensorKind;
 use crate::gguf::codebooks::{self, even_signs};
@@ -169,7 +169,8 @@ fn q3_k(block: &[u8], index: usize, mut put: impl FnMut(usize, usize, &[u8])) {
         put(0, at * 8, &two_bits(&block[32..96], chunk));
         put(1, at * 4, &bits(|element| block[element] >> chunk));
     }
-    // Sixteen scales: low nibbles of the first eight, high nibbles of the others, then two bits of every fourth in a byte.
+    // Sixteen scales: low nibbles of the first eight, high nibbles of the others, then two bits of every fourth in a
+    // byte.
     let scales = &block[96..108];
     let scale = |number: usize| {
         let low = scales[number & 7] >> (number >> 3 << 2) & 15;

@@ -53,8 +53,8 @@ pub(super) fn q6_k(stored: &[u8], part: usize) -> Block {
     Block { integers, scale: Scale::Halves(half_at(stored, 208), factors) }
 }
 
-/// 16 bytes of scales (low nibble) and minima (high nibble) of 16 elements each, 64 bytes of 2-bit values, d, dmin (f16).
-/// Each half of 128 elements has four runs of 32: bits 2r and up of the half's 32 bytes.
+/// 16 bytes of scales (low nibble) and minima (high nibble) of 16 elements each, 64 bytes of 2-bit values, d, dmin
+/// (f16). Each half of 128 elements has four runs of 32: bits 2r and up of the half's 32 bytes.
 pub(super) fn q2_k(stored: &[u8], part: usize) -> Block {
     let (half, run) = (part / 4, part % 4);
     let values = &stored[16 + half * 32..][..32];

@@ -45,8 +45,8 @@ impl Roster {
         self.next_age += 1;
     }
 
-    /// Gives a request the pages of the kept one that it has most tokens in common with, of those for which that is worth
-    /// what is lost: at least half of the kept one. Returns the position from which on it has to be computed.
+    /// Gives a request the pages of the kept one that it has most tokens in common with, of those for which that is
+    /// worth what is lost: at least half of the kept one. Returns the position from which on it has to be computed.
     pub(super) fn take_over(&mut self, index: usize, seat: Seat) -> u32 {
         let tokens = &self.records[index].tokens;
         let common = |(place, from, ready): (usize, Seat, u32)| {

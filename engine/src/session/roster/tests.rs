@@ -124,7 +124,8 @@ fn what_no_request_can_have_done_is_refused() {
     roster.take(&past).expect_err("it is as long as it may be");
 }
 
-/// PLAN counts a token as known when it is chosen, and drops it if the slot is cancelled before the ring has room for it.
+/// PLAN counts a token as known when it is chosen, and drops it if the slot is cancelled before the ring has room for
+/// it.
 #[test]
 fn a_cancelled_request_may_have_a_token_that_was_never_delivered() {
     let cancelled =

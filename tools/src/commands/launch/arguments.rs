@@ -1,7 +1,7 @@
 //! The forms of `--arg`, and the numbers beside them.
 //!
-//! Contract: parsing is pure; [`ArgumentSpec::load`] reads the files. Errors name the argument and the forms. A file whose
-//! name ends in `.npy` is read and written as NumPy does, any other as the bytes that it has.
+//! Contract: parsing is pure; [`ArgumentSpec::load`] reads the files. Errors name the argument and the forms. A file
+//! whose name ends in `.npy` is read and written as NumPy does, any other as the bytes that it has.
 
 use super::content;
 use super::expect::Expectation;

@@ -1,8 +1,8 @@
 //! NumPy's array files, versions 1 to 3: a header with type and shape, then the numbers.
 //!
 //! Contract: little-endian numbers in C order; another order, type or a length that does not fit is an error in words.
-//! bf16, which NumPy does not have, is written as u16. Source: numpy.lib.format, "Format Version 1.0" to "3.0". The input
-//! is hostile: lengths are checked before they are used, and nothing is allocated.
+//! bf16, which NumPy does not have, is written as u16. Source: numpy.lib.format, "Format Version 1.0" to "3.0". The
+//! input is hostile: lengths are checked before they are used, and nothing is allocated.
 
 use crate::element::ElementType;
 

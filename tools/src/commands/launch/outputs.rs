@@ -1,4 +1,5 @@
-//! Files that are written at the end: all of them or none.
+//! Files that are written at the end, all of them or none; and a file whose place is checked before there is anything
+//! to write to it.
 //!
 //! Contract: [`plan`] checks the folders, and what is there already, before anything runs: only regular files are
 //! replaced, never a device node, a pipe or a socket; in place of a link, the file that it leads to is replaced.
@@ -10,7 +11,7 @@ use crate::error::ToolError;
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fs;
-use std::io::{Error, ErrorKind, Write};
+use std::io::{BufWriter, Error, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 /// One file.
@@ -57,18 +58,23 @@ pub(crate) fn plan<'a>(paths: impl Iterator<Item = &'a Path>) -> Result<Vec<Outp
     let mut files = Vec::new();
     for (index, path) in paths.enumerate() {
         let refuse = |error| Refused { index, error };
-        let target = target(path).map_err(refuse)?;
-        let mut temporary = OsString::from(".");
-        temporary.push(target.file_name().unwrap_or_default());
-        temporary.push(format!(".{}.partial", std::process::id()));
-        let temporary = target.with_file_name(temporary);
-        if !seen.insert(target.clone()) {
+        let file = planned(path).map_err(refuse)?;
+        if !seen.insert(file.target.clone()) {
             let what = "is written twice: give each output a name of its own, in a loop by its variable";
             return Err(refuse(bad(format!("{} {what}", path.display()))));
         }
-        files.push(OutputFile { path: path.to_owned(), target, temporary });
+        files.push(file);
     }
     Ok(files)
+}
+
+/// The file of a path.
+fn planned(path: &Path) -> Result<OutputFile, ToolError> {
+    let target = target(path)?;
+    let mut temporary = OsString::from(".");
+    temporary.push(target.file_name().unwrap_or_default());
+    temporary.push(format!(".{}.partial", std::process::id()));
+    Ok(OutputFile { path: path.to_owned(), temporary: target.with_file_name(temporary), target })
 }
 
 /// The whole path of the file that is written for `path`. If something is there already, it is a regular file.
@@ -97,6 +103,51 @@ fn target(path: &Path) -> Result<PathBuf, ToolError> {
             Ok(fs::canonicalize(folder).map_err(system)?.join(name))
         }
         Err(error) => Err(system(error)),
+    }
+}
+
+/// A file that is begun under its temporary name, and takes its place when it is whole. Until then what was there
+/// stays; what was begun is removed when this is dropped.
+pub(in crate::commands) struct BegunFile {
+    file: OutputFile,
+    output: BufWriter<fs::File>,
+    is_whole: bool,
+}
+
+impl BegunFile {
+    /// Begins a file.
+    pub(in crate::commands) fn new(path: &Path) -> Result<BegunFile, ToolError> {
+        let OutputFile { path, target, temporary } = planned(path)?;
+        let output = fs::File::create(&temporary)
+            .map_err(|source| ToolError::Write { path: path.display().to_string(), source })?;
+        let file = OutputFile { path, target, temporary };
+        Ok(BegunFile { file, output: BufWriter::new(output), is_whole: false })
+    }
+
+    /// Writes what belongs into it, and puts it in its place.
+    pub(in crate::commands) fn finish(
+        mut self,
+        write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
+    ) -> Result<(), ToolError> {
+        let mut finish = || {
+            write(&mut self.output)?;
+            self.output.flush()?;
+            self.output.get_ref().sync_all()?;
+            fs::rename(&self.file.temporary, &self.file.target)
+        };
+        let path = self.file.path.display().to_string();
+        finish().map_err(|source| ToolError::Write { path, source })?;
+        self.is_whole = true;
+        Ok(())
+    }
+}
+
+impl Drop for BegunFile {
+    fn drop(&mut self) {
+        if !self.is_whole {
+            // Best effort, as above.
+            let _ = fs::remove_file(&self.file.temporary);
+        }
     }
 }
 

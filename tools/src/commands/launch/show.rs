@@ -57,8 +57,8 @@ pub(super) struct Outcome {
     unexpected: Vec<String>,
 }
 
-/// What a finding is in every schedule: rule, places, register and remedy. Addresses differ from device to device; offsets in
-/// the kernel do not.
+/// What a finding is in every schedule: rule, places, register and remedy. Addresses differ from device to device;
+/// offsets in the kernel do not.
 #[derive(PartialEq, Eq, Hash)]
 struct Key {
     rule: String,

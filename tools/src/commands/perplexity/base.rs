@@ -9,8 +9,7 @@
 use super::PROBABILITIES_MAX;
 use crate::bounded_read::{self, ReadError};
 use crate::error::ToolError;
-use std::fs::File;
-use std::io::{BufWriter, Error, ErrorKind, Write};
+use std::io::{Error, ErrorKind, Write};
 use std::path::Path;
 use zrt_engine::quality::Expectations;
 
@@ -29,16 +28,11 @@ pub struct Base {
 }
 
 /// Writes a base.
-pub fn write(path: &Path, text: &[u32], expectations: &Expectations) -> Result<(), ToolError> {
-    let refuse = |source| ToolError::Write { path: path.display().to_string(), source };
-    let mut file = BufWriter::new(File::create(path).map_err(refuse)?);
-    let mut put = |bytes: &[u8]| file.write_all(bytes).map_err(refuse);
-    put(MAGIC)?;
-    put(&(expectations.vocabulary() as u32).to_le_bytes())?;
-    put(&(text.len() as u32).to_le_bytes())?;
-    text.iter().try_for_each(|token| put(&token.to_le_bytes()))?;
-    expectations.log_probabilities().iter().try_for_each(|one| put(&one.to_le_bytes()))?;
-    file.flush().map_err(refuse)
+pub fn write(output: &mut dyn Write, text: &[u32], expectations: &Expectations) -> Result<(), Error> {
+    output.write_all(MAGIC)?;
+    let counts = [expectations.vocabulary() as u32, text.len() as u32];
+    counts.iter().chain(text).try_for_each(|number| output.write_all(&number.to_le_bytes()))?;
+    expectations.log_probabilities().iter().try_for_each(|one| output.write_all(&one.to_le_bytes()))
 }
 
 /// Reads a base.
@@ -92,15 +86,17 @@ mod tests {
 
     #[test]
     fn a_base_is_read_as_it_was_written() {
-        let path = std::env::temp_dir().join(format!("zrt-base-{}", std::process::id()));
+        let folder = zrt_needs::TemporaryFolder::new("base");
+        let path = folder.join("base");
         let numbers = vec![-1.5, -0.25, -3.0, -0.05, f32::NEG_INFINITY, 0.0];
         let expectations = Expectations::from_log_probabilities(3, numbers.clone()).expect("two places");
-        write(&path, &[7, 1, 2], &expectations).expect("written");
+        let mut written = Vec::new();
+        write(&mut written, &[7, 1, 2], &expectations).expect("there is room");
+        std::fs::write(&path, written).expect("written");
         assert_eq!(std::fs::read(&path).expect("there"), bytes(3, &[7, 1, 2], &numbers));
         let base = read(&path).expect("as written");
         assert_eq!((base.text, base.expectations.vocabulary()), (vec![7, 1, 2], 3));
         assert_eq!(base.expectations.log_probabilities(), numbers);
-        std::fs::remove_file(path).expect("there");
     }
 
     #[test]

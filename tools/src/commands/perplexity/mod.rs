@@ -6,6 +6,7 @@
 
 mod base;
 
+use super::launch::outputs::BegunFile;
 use super::{write_document, write_text};
 use crate::bounded_read::{self, ReadError};
 use crate::error::ToolError;
@@ -74,8 +75,20 @@ struct Row {
     same_best: f64,
 }
 
-/// Runs the command.
-pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
+/// What a run needs before its first pass.
+struct Prepared {
+    loaded: LoadedModel,
+    /// The tokens that are measured.
+    text: Vec<u32>,
+    tokens_left_out: usize,
+    /// What another run saved.
+    saved: Option<Expectations>,
+    /// Where this run saves what it expects.
+    begun: Option<BegunFile>,
+}
+
+/// Reads and checks everything that can be refused; nothing is computed.
+fn prepare(arguments: &Arguments) -> Result<Prepared, ToolError> {
     let loaded = LoadedModel::open(arguments.model.as_deref())?;
     let mut text = loaded.tokenizer.encode(&read(&arguments.text)?);
     let config = &loaded.model.config;
@@ -90,12 +103,19 @@ pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
         eprintln!("the first {} tokens are measured, {tokens_left_out} are left out", text.len());
     }
     let saved = arguments.base.as_deref().map(|path| saved_for(path, &loaded, &text)).transpose()?;
+    let begun = arguments.save_base.as_deref().map(BegunFile::new).transpose()?;
+    Ok(Prepared { loaded, text, tokens_left_out, saved, begun })
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
+    let Prepared { loaded, text, tokens_left_out, saved, begun } = prepare(arguments)?;
     let reference = match saved {
         Some(saved) => saved,
         None => pass(&loaded, Activations::F32, &text)?,
     };
-    if let Some(path) = &arguments.save_base {
-        base::write(path, &text, &reference)?;
+    if let Some(begun) = begun {
+        begun.finish(|output| base::write(output, &text, &reference))?;
     }
     let mut runs = Vec::new();
     for &mode in &arguments.activations {
@@ -191,4 +211,44 @@ fn table(model: &str, report: &Report) -> Table {
         ]);
     }
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn arguments(text: &Path, save_base: &Path) -> Arguments {
+        Arguments {
+            model: None,
+            text: text.to_owned(),
+            save_base: Some(save_base.to_owned()),
+            base: None,
+            activations: vec![Activations::F32],
+            json: true,
+        }
+    }
+
+    /// Before a pass is made, a place that cannot be written is refused, and a file that is there is as it was.
+    #[test]
+    fn where_a_base_is_saved_is_known_before_the_pass() {
+        let folder = zrt_needs::TemporaryFolder::new("save-base");
+        let text = folder.join("text");
+        std::fs::write(&text, "The dog ran over the hill.").expect("written");
+        for (place, told) in [("no/base", "no/base"), (".", "it is a folder"), ("/dev/null", "regular")] {
+            let Err(error) = prepare(&arguments(&text, &folder.join(place))) else { panic!("{place}") };
+            let error = error.to_string();
+            assert!(error.contains("cannot be written") && error.contains(told), "{error}");
+        }
+        let files = || std::fs::read_dir(&folder).expect("ours").count();
+        let base = folder.join("base");
+        std::fs::write(&base, "before").expect("written");
+        let kept = || std::fs::read_to_string(&base).expect("there");
+        let prepared = prepare(&arguments(&text, &base)).expect("it can be written");
+        assert_eq!((kept().as_str(), files()), ("before", 3));
+        drop(prepared);
+        assert_eq!((kept().as_str(), files()), ("before", 2), "what was begun is gone");
+        let begun = prepare(&arguments(&text, &base)).expect("it can be written").begun.expect("asked for");
+        begun.finish(|output| output.write_all(b"after")).expect("there is room");
+        assert_eq!((kept().as_str(), files()), ("after", 2));
+    }
 }

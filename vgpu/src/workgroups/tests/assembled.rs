@@ -1,7 +1,6 @@
 //! Kernels assembled during the test from source text, if LLVM 19 is installed.
 
 use std::process::Command;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::*;
 
@@ -12,13 +11,11 @@ pub(super) fn assemble(source: &str) -> Option<Vec<u32>> {
 
 /// Like [`assemble`], with the target's features.
 pub(super) fn assemble_for(source: &str, features: &str) -> Option<Vec<u32>> {
-    static SERIAL: AtomicU32 = AtomicU32::new(0);
     if !zrt_needs::programs(&["llvm-mc-19", "llvm-objcopy-19"]) {
         return None;
     }
-    let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
-    let base = std::env::temp_dir().join(format!("zrt-vgpu-{}-{serial}", std::process::id()));
-    let [text, object, binary] = ["s", "o", "bin"].map(|extension| base.with_extension(extension));
+    let folder = zrt_needs::TemporaryFolder::new("assembled");
+    let [text, object, binary] = ["k.s", "k.o", "k.bin"].map(|name| folder.join(name));
     std::fs::write(&text, format!(".text\n{source}")).unwrap();
     let assembler = Command::new("llvm-mc-19")
         .args(["-triple=amdgcn-amd-amdhsa", "-mcpu=gfx1201", features, "-filetype=obj", "-o"])
@@ -33,7 +30,6 @@ pub(super) fn assemble_for(source: &str, features: &str) -> Option<Vec<u32>> {
         .unwrap();
     assert!(copier.success());
     let bytes = std::fs::read(&binary).unwrap();
-    [text, object, binary].iter().for_each(|path| std::fs::remove_file(path).unwrap());
     Some(bytes.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]])).collect())
 }
 

@@ -2,7 +2,6 @@
 //! are installed.
 
 use std::process::Command;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::*;
 
@@ -71,10 +70,8 @@ fn compile(source: &str, wave_size: &str) -> Option<(Vec<u32>, Vec<u32>)> {
     if !zrt_needs::programs(&["clang-22", "llvm-objcopy-19"]) {
         return None;
     }
-    static SERIAL: AtomicU32 = AtomicU32::new(0);
-    let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
-    let base = std::env::temp_dir().join(format!("zrt-vgpu-compiled-{}-{serial}", std::process::id()));
-    let [text, object, binary] = ["cl", "o", "bin"].map(|extension| base.with_extension(extension));
+    let folder = zrt_needs::TemporaryFolder::new("compiled");
+    let [text, object, binary] = ["k.cl", "k.o", "k.bin"].map(|name| folder.join(name));
     std::fs::write(&text, source).unwrap();
     let compiler = Command::new("clang-22")
         .args([
@@ -103,9 +100,7 @@ fn compile(source: &str, wave_size: &str) -> Option<(Vec<u32>, Vec<u32>)> {
         let bytes = std::fs::read(&binary).unwrap();
         bytes.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]])).collect()
     };
-    let sections = (section(".text"), section(".rodata"));
-    [text, object, binary].iter().for_each(|path| std::fs::remove_file(path).unwrap());
-    Some(sections)
+    Some((section(".text"), section(".rodata")))
 }
 
 #[test]

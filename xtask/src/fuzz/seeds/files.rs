@@ -102,8 +102,8 @@ dump = { buffer = "b", file = "b-{row}-{turn}" }
     .to_owned()
 }
 
-/// What the driver shows of a machine: a processor and a card (hardware reference §1.1 to §1.3), in the form of the fuzz
-/// target.
+/// What the driver shows of a machine: a processor and a card (hardware reference §1.1 to §1.3), in the form of the
+/// fuzz target.
 pub fn machine() -> Vec<u8> {
     folder(&[("generation_id", "2\n"), CPU[0], CPU[1], CARD[0], CARD[1], CARD[2], CARD[3]])
 }

@@ -1,7 +1,7 @@
 //! Numbers that follow the variables of loops: `turn`, `turn*64+1`.
 //!
-//! Contract: sums and differences of products of numbers and variables, without brackets. Evaluation is exact, and refuses what does
-//! not fit 128 bits. Parsing never panics and costs the length of the text.
+//! Contract: sums and differences of products of numbers and variables, without brackets. Evaluation is exact, and
+//! refuses what does not fit 128 bits. Parsing never panics and costs the length of the text.
 
 /// A sum of products.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Files with values and with what buffers are checked against: read once, held until the script has run.
 //!
-//! Contract: whatever a loop asks for again is shared, not read and not copied. What is held has at most [`HELD_BYTES_MAX`]
-//! bytes. Costs a look-up for each use.
+//! Contract: whatever a loop asks for again is shared, not read and not copied. What is held has at most
+//! [`HELD_BYTES_MAX`] bytes. Costs a look-up for each use.
 
 use crate::commands::launch::arguments::{Contents, bad};
 use crate::commands::launch::expect::Expectation;
@@ -86,9 +86,8 @@ mod tests {
     use super::*;
 
     /// A folder with `numbers.npy`, a file of four bytes and `value`.
-    fn folder(name: &str) -> PathBuf {
-        let folder = std::env::temp_dir().join(format!("zrt-held-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
+    fn folder(name: &str) -> zrt_needs::TemporaryFolder {
+        let folder = zrt_needs::TemporaryFolder::new(name);
         std::fs::write(folder.join("value"), [1, 2, 3]).unwrap();
         let header = crate::commands::launch::npy::header(crate::element::ElementType::F32, 1);
         std::fs::write(folder.join("numbers.npy"), [&header[..], &1f32.to_le_bytes()].concat()).unwrap();
@@ -99,11 +98,11 @@ mod tests {
     #[test]
     fn files_are_read_once_for_each_tolerance() {
         let folder = folder("once");
-        let mut held = Held::new(folder.clone());
+        let mut held = Held::new(folder.to_path_buf());
         let path = Path::new("numbers.npy");
         let first = [None, Some(0.5), Some(0.25)].map(|tolerance| held.expectation(path, tolerance).unwrap());
         let value = held.value(Path::new("value")).unwrap();
-        std::fs::remove_dir_all(&folder).unwrap();
+        drop(folder);
         for _ in 0..3 {
             for known in &first {
                 let again = held.expectation(path, known.tolerance).unwrap();

@@ -85,8 +85,8 @@ impl Walk {
     }
 }
 
-/// `wrong` has one finding, with this defect, these registers and this remedy, at instruction address `pc` and because of
-/// `cause_pc`; `right` has none.
+/// `wrong` has one finding, with this defect, these registers and this remedy, at instruction address `pc` and because
+/// of `cause_pc`; `right` has none.
 pub(super) fn compare(
     defect: Defect,
     registers: &str,
