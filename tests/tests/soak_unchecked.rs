@@ -1,4 +1,6 @@
-//! A long session on a small ring: the ring wraps hundreds of times, memory does not grow, nothing stays mapped.
+//! A long session on a small ring: the ring wraps many times, memory does not grow, nothing stays mapped.
+//!
+//! `cargo xtask test` runs a thousand tokens, `--long` ten thousand.
 
 use zrt_bringup::OpenOptions;
 use zrt_engine::executor::Executor;
@@ -7,8 +9,6 @@ use zrt_tests::{find_model, load, repository_model, virtual_executor};
 
 /// One page: the smallest ring the driver takes.
 const RING_BYTES: ByteLen = ByteLen(4096);
-/// Tokens of the long run.
-const TOKENS: usize = 10_000;
 /// Tokens of the run with the repository's own, larger model.
 const TOKENS_WITHOUT_MODELS: usize = 400;
 /// Tokens per sequence.
@@ -24,9 +24,18 @@ fn resident_bytes() -> u64 {
 }
 
 #[test]
+fn a_thousand_tokens_on_a_one_page_ring() {
+    soak(1_000);
+}
+
+#[test]
 fn ten_thousand_tokens_on_a_one_page_ring() {
+    soak(10_000);
+}
+
+fn soak(tokens: usize) {
     let (path, tokens) = match find_model("stories260K-F16.gguf") {
-        Some(path) => (path, TOKENS),
+        Some(path) => (path, tokens),
         None => (repository_model("tales-qwen3-Q4_0.gguf"), TOKENS_WITHOUT_MODELS),
     };
     let model = load(&path);

@@ -8,20 +8,24 @@
 
 mod binaries;
 mod builds;
+mod left_out;
 mod long;
 pub mod passes;
+mod processor_time;
 pub mod skips;
 
 pub use binaries::{TestBinary, build};
 
 use binaries::{ALL_TESTS, Surroundings};
 use clap::Args;
+use left_out::Part;
 use passes::{Does, Environment, Pass};
 use skips::Skips;
 use std::error::Error;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Options of `xtask test`.
 #[derive(Args)]
@@ -71,6 +75,26 @@ const LONG_TARGETS: &[&str] = &[
     "differential/programs",
 ];
 
+/// What a stage has taken until it is printed: by the clock, and of the processors.
+struct Took {
+    started: Instant,
+    processors_before: Duration,
+}
+
+impl Took {
+    fn begin() -> Took {
+        Took { started: Instant::now(), processors_before: processor_time::of_children() }
+    }
+}
+
+impl fmt::Display for Took {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let processors = processor_time::of_children().saturating_sub(self.processors_before);
+        let clock = self.started.elapsed().as_secs_f64();
+        write!(formatter, "{clock:.1} s, {:.1} s of processor time", processors.as_secs_f64())
+    }
+}
+
 /// Runs the stages.
 pub fn run(arguments: &TestArguments) -> Result<(), Box<dyn Error>> {
     let mut skips = Skips::default();
@@ -91,8 +115,10 @@ fn run_stages(arguments: &TestArguments, skips: &mut Skips) -> Result<(), Box<dy
     let examples = ["test", "--locked", "--workspace", "--doc", "--quiet"];
     run_stage(&cargo("examples in documentation", &examples), skips)?;
     if !arguments.only_tests {
-        let conformance = [crate::pm4_test::ARGUMENTS_OF_CARGO, &["--device", "virtual"]].concat();
-        run_stage(&cargo("packet conformance", &conformance), skips)?;
+        // Compiled with the tests; cargo would compile it again, with the features that it has alone.
+        let program = binaries::built_program(compiled(&mut tests)?, "zrt")?;
+        let arguments = ["pm4-test", "--device", "virtual"];
+        run_stage(&Stage { program, ..cargo("packet conformance", &arguments) }, skips)?;
     }
     if arguments.all_passes || arguments.long {
         passes::PASSES.iter().try_for_each(|pass| further_pass(pass, &mut tests, skips))?;
@@ -131,9 +157,9 @@ fn static_checks(skips: &mut Skips) -> Result<(), Box<dyn Error>> {
 fn compiled(tests: &mut Option<Vec<TestBinary>>) -> Result<&[TestBinary], Box<dyn Error>> {
     if tests.is_none() {
         println!("== tests, compiling");
-        let started = Instant::now();
+        let took = Took::begin();
         *tests = Some(build(ALL_TESTS)?);
-        println!("   compiling took {:.1} s", started.elapsed().as_secs_f64());
+        println!("   compiling took {took}");
     }
     Ok(tests.as_deref().unwrap_or_default())
 }
@@ -144,7 +170,8 @@ fn whole_suite(tests: &[TestBinary], skips: &mut Skips) -> Result<(), Box<dyn Er
     let mut all: Vec<(&TestBinary, &[&str])> = tests.iter().map(|test| (test, [].as_slice())).collect();
     all.sort_by_key(|(test, _)| rank(test));
     println!("== tests");
-    run_binaries("tests", &all, &Environment::new(), skips)
+    skips.left_out(left_out::count(tests)?);
+    run_binaries("tests", &all, &Environment::new(), Part::Short, skips)
 }
 
 /// A further pass; `tests` are compiled if it needs them and they are not compiled yet.
@@ -161,12 +188,12 @@ fn further_pass(
     match &pass.does {
         Does::Again { environment, .. } => {
             let surroundings = passes::surroundings(environment, &scratch_folder().join(pass.name))?;
-            run_binaries(pass.name, &chosen, &surroundings, skips)
+            run_binaries(pass.name, &chosen, &surroundings, Part::Short, skips)
         }
         Does::Else(work) => {
-            let started = Instant::now();
+            let took = Took::begin();
             work(skips)?;
-            println!("   {} took {:.1} s", pass.name, started.elapsed().as_secs_f64());
+            println!("   {} took {took}", pass.name);
             Ok(())
         }
     }
@@ -190,12 +217,13 @@ fn run_binaries(
     pass: &str,
     chosen: &[(&TestBinary, &[&str])],
     environment: &Environment,
+    part: Part,
     skips: &mut Skips,
 ) -> Result<(), Box<dyn Error>> {
-    let started = Instant::now();
+    let took = Took::begin();
     let output_folder = scratch_folder().join("output");
-    skips.pass(pass, &binaries::run(chosen, &Surroundings { environment, output_folder })?);
-    println!("   {} binaries took {:.1} s", chosen.len(), started.elapsed().as_secs_f64());
+    skips.pass(pass, &binaries::run(chosen, &Surroundings { environment, output_folder, part })?);
+    println!("   {} binaries took {took}", chosen.len());
     Ok(())
 }
 
@@ -227,13 +255,13 @@ fn run_stage(stage: &Stage, skips: &mut Skips) -> Result<(), Box<dyn Error>> {
         return Ok(());
     }
     println!("== {}", stage.name);
-    let started = Instant::now();
+    let took = Took::begin();
     let mut command = Command::new(&stage.program);
     let status = command.args(&stage.arguments).envs(stage.environment.iter().copied()).status()?;
     if !status.success() {
         return Err(format!("{} failed ({status})", stage.name).into());
     }
-    println!("   {} took {:.1} s", stage.name, started.elapsed().as_secs_f64());
+    println!("   {} took {took}", stage.name);
     Ok(())
 }
 

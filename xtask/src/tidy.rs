@@ -1,11 +1,12 @@
 //! `cargo xtask tidy`: reads the sources and refuses what reviewers should not have to look for.
 //!
 //! Contract: reads only files that version control covers (not `target`), never changes one, and names file and line of
-//! every finding. The rules are the constants below and those of [`comments`], [`dependencies`], [`links`],
+//! every finding. The rules are the constants below and those of [`comments`], [`dependencies`], [`features`], [`links`],
 //! [`markdown`], [`records`], [`rooms`], [`sections`] and [`unsafety`].
 
 mod comments;
 mod dependencies;
+mod features;
 mod links;
 mod markdown;
 mod records;
@@ -47,6 +48,7 @@ pub fn run() -> Result<(), Box<dyn Error>> {
     }
     unsafety::check_architecture(&fs::read_to_string(root.join("ARCHITECTURE.md"))?, &mut findings);
     findings.extend(dependencies::check(&root)?);
+    findings.extend(features::check(&root)?);
     findings.extend(rooms::check_lists(&root)?);
     findings.extend(crate::test::passes::check(&root)?);
     findings.extend(sections::check(&root, &files)?);

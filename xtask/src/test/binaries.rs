@@ -4,6 +4,7 @@
 //! time, each in its crate's folder as `cargo test` does, and prints a line for each; it returns what they skipped.
 //! Output is shown if a binary failed. A binary that runs longer than [`BINARY_LIMIT`] is killed and has failed.
 
+use super::left_out::{self, Part};
 use super::skips::{self, RanBinary};
 use crate::process;
 use serde_json::Value;
@@ -47,12 +48,19 @@ pub struct Surroundings<'a> {
     pub environment: &'a [(&'static str, Option<OsString>)],
     /// Where output is kept until it is known whether it is needed.
     pub output_folder: PathBuf,
+    /// Which cases run, of those that the arguments choose.
+    pub part: Part,
 }
 
 impl TestBinary {
     /// Whether a table's entry `folder/target` means this one.
     pub fn is(&self, name: &str) -> bool {
         name.split_once('/') == Some((self.folder.as_str(), self.target.as_str()))
+    }
+
+    /// Its name in tables.
+    pub fn name(&self) -> String {
+        format!("{}/{}", self.folder, self.target)
     }
 
     /// Its command line, where `cargo test` would run it.
@@ -79,6 +87,14 @@ pub fn build(what: &[&str]) -> Result<Vec<TestBinary>, Box<dyn Error>> {
     }
     binaries.sort_by(|one, other| (&one.folder, &one.target).cmp(&(&other.folder, &other.target)));
     Ok(binaries)
+}
+
+/// A program of the workspace, which cargo compiles with its tests: two folders above them.
+pub fn built_program(tests: &[TestBinary], name: &str) -> Result<String, String> {
+    let folder = tests.first().and_then(|test| test.executable.ancestors().nth(2));
+    let program = folder.ok_or("there are no tests")?.join(name);
+    let text = program.to_str().filter(|_| program.is_file());
+    text.map(str::to_owned).ok_or_else(|| format!("{}: not compiled with the tests", program.display()))
 }
 
 /// A test binary from one of cargo's messages.
@@ -138,7 +154,7 @@ fn run_one(
     arguments: &[&str],
     surroundings: &Surroundings<'_>,
 ) -> Result<RanBinary, String> {
-    let name = format!("{}/{}", binary.folder, binary.target);
+    let name = binary.name();
     let base = surroundings.output_folder.join(format!("{}-{}", binary.folder, binary.target));
     let (output_path, skips_path) = (base.with_extension("txt"), base.with_extension("skips"));
     let started = Instant::now();
@@ -148,7 +164,9 @@ fn run_one(
         Ok(None) => {
             println!("   {name:<32} {seconds:>7.1} s");
             let skips = std::fs::read_to_string(&skips_path).map_err(|error| format!("{name}: {error}"))?;
-            Ok(RanBinary { name, is_whole: arguments.is_empty(), skips })
+            let is_whole = arguments.is_empty() && surroundings.part == Part::Short;
+            let left_out = left_out::names(&name);
+            Ok(RanBinary { name, is_whole, left_out, skips })
         }
         Ok(Some(reason)) => {
             println!("   {name:<32} {seconds:>7.1} s  FAILED");
@@ -170,7 +188,12 @@ fn wait_for(
     File::create(skips_path)?;
     let output = File::create(output_path)?;
     let mut command = binary.command();
-    command.args(arguments).stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output);
+    command
+        .args(arguments)
+        .args(surroundings.part.arguments(&binary.name()))
+        .stdin(Stdio::null())
+        .stdout(output.try_clone()?)
+        .stderr(output);
     if std::env::var_os(TEST_THREADS).is_none() {
         command.env(TEST_THREADS, test_threads().to_string());
     }
@@ -217,7 +240,8 @@ mod tests {
         let folder = zrt_needs::TemporaryFolder::new("binaries");
         let output_folder = folder.to_path_buf();
         let environment = [("ZRT_ONE", Some("1".into())), ("HOME", None)];
-        run_one(&binary, &["-c", script], &Surroundings { environment: &environment, output_folder })
+        let surroundings = Surroundings { environment: &environment, output_folder, part: Part::Short };
+        run_one(&binary, &["-c", script], &surroundings)
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! Contract: each builds `--locked` and records what it cannot do for lack of a toolchain.
 
 use super::binaries::{self, Surroundings, TestBinary, build};
+use super::left_out::Part;
 use super::scratch_folder;
 use super::skips::Skips;
 use std::error::Error;
@@ -43,7 +44,7 @@ pub fn benches(skips: &mut Skips) -> Result<(), Box<dyn Error>> {
 }
 
 fn surroundings(pass: &str) -> Surroundings<'static> {
-    Surroundings { environment: &[], output_folder: scratch_folder().join(pass) }
+    Surroundings { environment: &[], output_folder: scratch_folder().join(pass), part: Part::Short }
 }
 
 /// The toolchain of `rust-version` in Cargo.toml: its first release.

@@ -1,12 +1,14 @@
 //! `cargo xtask test --long`: what takes hours, after everything else.
 //!
-//! Contract: each stage of [`run`] runs once and may not fail; what it cannot run is recorded as skipped. Nothing here
-//! is a case that the passes leave out: each stage runs for longer, over more inputs, or again for each planted
-//! mistake. Cost: about three hours on two cores.
+//! Contract: each stage of [`run`] runs once and may not fail; what it cannot run is recorded as skipped. The first one is
+//! the cases that every other run leaves out ([`left_out`]); the others run for longer, over more inputs, or again for
+//! each planted mistake. Cost: about three hours on two cores.
 
 use super::binaries::TestBinary;
+use super::left_out::{self, Part};
+use super::passes::Environment;
 use super::skips::Skips;
-use super::{Stage, cargo, is_present, run_stage};
+use super::{Stage, cargo, is_present, run_binaries, run_stage};
 use crate::{fuzz, process};
 use std::error::Error;
 use std::time::{Duration, Instant};
@@ -27,12 +29,24 @@ const MUTATED_PROGRAMS: &[&str] = &["--mutants", "240", "--seed", "500"];
 
 /// Runs all stages. `tests` are the workspace's, compiled.
 pub fn run(tests: &[TestBinary], skips: &mut Skips) -> Result<(), Box<dyn Error>> {
+    sweeps(tests, skips)?;
     campaign("differential, correct programs", CORRECT_PROGRAMS, &["clang-19", "clang-22"], skips)?;
     campaign("differential, mutated programs", MUTATED_PROGRAMS, &["clang-22"], skips)?;
     rule_breakers(tests)?;
     run_stage(&cargo("planted mistakes", &["xtask", "mutants"]), skips)?;
     println!("== fuzz, {FUZZ_SECONDS} s for each target");
     fuzz::pass(FUZZ_SECONDS, skips)
+}
+
+/// The cases that are left out elsewhere.
+fn sweeps(tests: &[TestBinary], skips: &mut Skips) -> Result<(), Box<dyn Error>> {
+    println!("== cases that the first pass leaves out");
+    left_out::LEFT_OUT.iter().for_each(|row| println!("   {}: every run has {}", row.target, row.stays));
+    let targets: Vec<(&TestBinary, &[&str])> =
+        left_out::targets(tests)?.into_iter().map(|test| (test, [].as_slice())).collect();
+    run_binaries("left out", &targets, &Environment::new(), Part::Long, skips)?;
+    skips.left_out(0);
+    Ok(())
 }
 
 /// Programs in C, the device against the host, by compilers that may be absent.

@@ -86,7 +86,7 @@ const MINIMUM_RUST_PASS: Pass = Pass {
     does: Does::Else(builds::minimum_rust),
 };
 
-/// Seconds for each fuzz target.
+/// Seconds for each fuzz target. A long run has 600.
 const FUZZ_SECONDS: u32 = 30;
 
 const FUZZ_PASS: Pass = Pass {

@@ -16,6 +16,8 @@ pub const VARIABLE: &str = "ZRT_SKIPS";
 pub struct Skips {
     /// Passes that ran the cases of whole binaries, in order, with what they skipped.
     passes: Vec<Recorded>,
+    /// Cases that only a long run starts.
+    left_out: usize,
     /// Stages and their reasons.
     stages: Vec<(String, String)>,
 }
@@ -25,8 +27,10 @@ pub struct Skips {
 pub struct RanBinary {
     /// `folder/target`.
     pub name: String,
-    /// True if no argument selected among its cases.
+    /// True if no argument selected among its cases but those that are left out.
     pub is_whole: bool,
+    /// Parts of the names of cases that only a long run starts.
+    pub left_out: &'static [&'static str],
     /// The text of its file.
     pub skips: String,
 }
@@ -34,8 +38,8 @@ pub struct RanBinary {
 /// What one pass skipped.
 struct Recorded {
     pass: String,
-    /// Binaries of which all cases were started, as `folder/target`.
-    whole: BTreeSet<String>,
+    /// Binaries of which all cases were started, as `folder/target`, but those with these parts of names.
+    whole: BTreeMap<String, &'static [&'static str]>,
     /// Case and reason: `folder/target::case`.
     cases: BTreeMap<String, String>,
 }
@@ -44,6 +48,11 @@ impl Skips {
     /// Records a stage that did not run.
     pub fn stage(&mut self, name: &str, reason: &str) {
         self.stages.push((name.to_owned(), reason.to_owned()));
+    }
+
+    /// Records how many cases wait for a long run.
+    pub fn left_out(&mut self, cases: usize) {
+        self.left_out = cases;
     }
 
     /// Records what a pass ran.
@@ -55,7 +64,8 @@ impl Skips {
             })
         });
         let cases = cases.collect();
-        let whole = binaries.iter().filter(|ran| ran.is_whole).map(|ran| ran.name.clone()).collect();
+        let whole = binaries.iter().filter(|ran| ran.is_whole);
+        let whole = whole.map(|ran| (ran.name.clone(), ran.left_out)).collect();
         self.passes.push(Recorded { pass: name.to_owned(), whole, cases });
     }
 
@@ -78,7 +88,10 @@ impl Skips {
     fn ran_elsewhere(&self, skipped_in: usize, case: &str) -> bool {
         let binary = case.split("::").next().unwrap_or(case);
         let others = self.passes.iter().enumerate().filter(|(at, _)| *at != skipped_in);
-        others.into_iter().any(|(_, other)| other.whole.contains(binary) && !other.cases.contains_key(case))
+        let started = |left_out: &&[&str]| !left_out.iter().any(|name| case.contains(name));
+        others
+            .into_iter()
+            .any(|(_, other)| other.whole.get(binary).is_some_and(started) && !other.cases.contains_key(case))
     }
 }
 
@@ -93,6 +106,9 @@ impl fmt::Display for Skips {
                     recorded.pass
                 )?;
             }
+        }
+        if self.left_out > 0 {
+            writeln!(formatter, "   left to `cargo xtask test --long`: {} cases", self.left_out)?;
         }
         let never = self.never();
         for (case, reason) in &never {
@@ -110,6 +126,7 @@ mod tests {
         let ran = |(name, skips): &(&str, &str)| RanBinary {
             name: (*name).to_owned(),
             is_whole: true,
+            left_out: &[],
             skips: (*skips).to_owned(),
         };
         binaries.iter().map(ran).collect()
@@ -152,7 +169,22 @@ mod tests {
         let mut skips = Skips::default();
         skips.pass("all", &ran(&[("a/one", "big\tno model")]));
         skips.pass("fill", &ran(&[("a/two", "")]));
-        skips.pass("part", &[RanBinary { name: "a/one".into(), is_whole: false, skips: String::new() }]);
+        let part = RanBinary { name: "a/one".into(), is_whole: false, left_out: &[], skips: String::new() };
+        skips.pass("part", &[part]);
         assert!(skips.to_string().ends_with("skipped: a/one::big: no model\n== skipped: 1\n"));
+    }
+    #[test]
+    fn a_case_that_is_left_out_is_counted_and_did_not_run() {
+        let mut skips = Skips::default();
+        skips.pass("bare", &ran(&[("a/one", "long::big\tno model\nsmall\tno model")]));
+        let rest =
+            RanBinary { name: "a/one".into(), is_whole: true, left_out: &["long::"], skips: String::new() };
+        skips.pass("all", &[rest]);
+        skips.left_out(1);
+        let expected = "   bare: 1 cases skipped that ran in another pass\n   \
+                        left to `cargo xtask test --long`: 1 cases\n   \
+                        skipped: a/one::long::big: no model\n\
+                        == skipped: 1\n";
+        assert_eq!(skips.to_string(), expected);
     }
 }

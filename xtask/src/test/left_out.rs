@@ -1,0 +1,151 @@
+//! Cases that take too long for every run: `cargo xtask test` leaves them out, `--long` runs them.
+//!
+//! Contract: [`LEFT_OUT`] names them by target and by part of their names, as the harness filters: what the short run
+//! skips is exactly what the long one starts. Each row says which cases of the short run fail where these would: a sweep
+//! may be left out, its subject may not. [`count`] asks the compiled tests, and refuses a row that names no case.
+//! `cargo test` without xtask runs every case.
+
+use super::binaries::TestBinary;
+use std::error::Error;
+
+/// Cases of one target.
+pub struct LeftOut {
+    /// The target, as `folder/target`.
+    pub target: &'static str,
+    /// Parts of names: a case whose name has one of them is left out.
+    pub names: &'static [&'static str],
+    /// What of their subject stays in the short run.
+    pub stays: &'static str,
+}
+
+/// What a run does with them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// It runs everything else.
+    Short,
+    /// It runs them alone.
+    Long,
+}
+
+/// All of them.
+pub const LEFT_OUT: &[LeftOut] = &[
+    LeftOut {
+        target: "asm/integers",
+        names: &["products_of_tiles_of_every_format_shape_and_mode"],
+        stays: "every format and mode in whole tiles (products_of_tiles_stay_within_their_budget); columns that are cut \
+                short, in four formats (products_of_any_rows_by_any_workgroups)",
+    },
+    LeftOut {
+        target: "asm/sampling",
+        names: &["a_large_vocabulary"],
+        stays: "the same draws of up to 4096 tokens (whole_rounds), greedy ones and draws of up to 262144 \
+                (the_largest_vocabulary, penalised_tokens_of_several_stretches)",
+    },
+    LeftOut {
+        target: "tests/checked",
+        names: &["further_schedules::"],
+        stays: "the same steps on three schedules (few_schedules::)",
+    },
+    LeftOut {
+        target: "tests/golden_unchecked",
+        names: &["further_traces::"],
+        stays: "the first trace of each model (first_trace::)",
+    },
+    LeftOut {
+        target: "tests/host_layers",
+        names: &["in_further_ways"],
+        stays: "graphs and the megakernel, on a schedule each (kernels_read_layers_in_host_memory_cleanly)",
+    },
+    LeftOut {
+        target: "tests/sampling_unchecked",
+        names: &["on_another_schedule"],
+        stays: "the same on one schedule (a_device_that_checks_finds_nothing)",
+    },
+    LeftOut {
+        target: "tests/soak_unchecked",
+        names: &["ten_thousand_tokens"],
+        stays: "a thousand tokens: the ring wraps several times (a_thousand_tokens_on_a_one_page_ring)",
+    },
+];
+
+impl Part {
+    /// Arguments of the harness for a target.
+    pub fn arguments(self, target: &str) -> Vec<&'static str> {
+        let names = names(target).iter().copied();
+        match self {
+            Part::Short => names.flat_map(|name| ["--skip", name]).collect(),
+            Part::Long => names.collect(),
+        }
+    }
+}
+
+/// The parts of names of a target's cases that are left out.
+pub fn names(target: &str) -> &'static [&'static str] {
+    LEFT_OUT.iter().find(|row| row.target == target).map_or(&[], |row| row.names)
+}
+
+/// The targets that have such cases.
+pub fn targets(tests: &[TestBinary]) -> Result<Vec<&TestBinary>, String> {
+    let find = |row: &LeftOut| {
+        let test = tests.iter().find(|test| test.is(row.target));
+        test.ok_or_else(|| format!("left out: there is no test target {}", row.target))
+    };
+    LEFT_OUT.iter().map(find).collect()
+}
+
+/// How many cases are left out.
+///
+/// # Errors
+/// If a name is part of no case's, or of every case's of its target.
+pub fn count(tests: &[TestBinary]) -> Result<usize, Box<dyn Error>> {
+    let mut count = 0;
+    for test in targets(tests)? {
+        let output = test.command().args(["--list", "--format", "terse"]).output()?;
+        let listed = String::from_utf8(output.stdout)?;
+        let cases: Vec<&str> = listed.lines().filter_map(|line| line.strip_suffix(": test")).collect();
+        count += count_of(&test.name(), names(&test.name()), &cases)?;
+    }
+    Ok(count)
+}
+
+/// The same for one target with these cases.
+fn count_of(target: &str, names: &[&str], cases: &[&str]) -> Result<usize, String> {
+    if let Some(name) = names.iter().find(|name| !cases.iter().any(|case| case.contains(*name))) {
+        return Err(format!("left out: no case of {target} has {name} in its name"));
+    }
+    let left = cases.iter().filter(|case| names.iter().any(|name| case.contains(name))).count();
+    if left == cases.len() { Err(format!("left out: nothing of {target} stays")) } else { Ok(left) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_one_run_skips_the_other_starts() {
+        let row = &LEFT_OUT[0];
+        assert_eq!(Part::Long.arguments(row.target), row.names);
+        let skipped: Vec<&str> = Part::Short.arguments(row.target).chunks(2).map(|pair| pair[1]).collect();
+        assert_eq!(skipped, row.names);
+        assert_eq!(Part::Short.arguments(row.target)[0], "--skip");
+        assert!(Part::Short.arguments("asm/arithmetic").is_empty());
+    }
+
+    #[test]
+    fn a_target_has_one_row_and_each_says_what_stays() {
+        for (at, row) in LEFT_OUT.iter().enumerate() {
+            assert!(LEFT_OUT[..at].iter().all(|other| other.target != row.target), "{}", row.target);
+            assert!(!row.names.is_empty() && !row.stays.is_empty(), "{}", row.target);
+        }
+    }
+
+    #[test]
+    fn a_name_of_no_case_and_a_row_that_leaves_nothing_are_refused() {
+        let cases = ["long::one", "long::two", "three"];
+        assert_eq!(count_of("a/b", &["long::"], &cases), Ok(2));
+        let unknown = count_of("a/b", &["long::", "four"], &cases).unwrap_err();
+        assert!(unknown.contains("no case of a/b has four"), "{unknown}");
+        let all = count_of("a/b", &["long::", "three"], &cases).unwrap_err();
+        assert!(all.contains("nothing of a/b stays"), "{all}");
+    }
+}
