@@ -139,8 +139,8 @@ pub struct Instruction {
     /// ALU sources in assembler order. Implicit vcc of e32 carry and cndmask forms is source 2, as in e64. fmaak and
     /// fmamk carry the literal in the assembler's position. SMEM: `[sbase, soffset, None]`. Memory: `[vaddr, data,
     /// data1 or None]` for VDS; `[vaddr, data, saddr]` for VFLAT/VGLOBAL/VSCRATCH (`off` is None); `[vaddr, data,
-    /// rsrc]` for VBUFFER (its soffset is [`Instruction::soffset`]). SMEM prefetches and probes have their 5-bit length as the
-    /// inline integer of source 2.
+    /// rsrc]` for VBUFFER (its soffset is [`Instruction::soffset`]). SMEM prefetches and probes have their 5-bit
+    /// length as the inline integer of source 2.
     pub sources: [Operand; 3],
     /// VBUFFER's soffset.
     pub soffset: Operand,

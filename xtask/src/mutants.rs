@@ -1,11 +1,12 @@
 //! `cargo xtask mutants`: mistakes planted by hand, each of which a named test must notice.
 //!
 //! They are of kinds that a tool which mutates Rust cannot make: orders, assembly, packets, rules of the checking mode.
-//! Contract: the rows of [`table::MUTANTS`] are planted one at a time into a copy of the repository under
+//! Contract: the rows of [`table`] and [`assembly`] are planted one at a time into a copy of the repository under
 //! `target/mutants`, which has its own build outputs; no file outside that folder is written. A row whose text is not
 //! found exactly once, or whose mutant does not compile, is an error. Every test must first pass without a mutant.
 //! Cost: a build of what the tests need, then for each row a build of what it touches.
 
+mod assembly;
 mod runs;
 mod table;
 mod tree;
@@ -15,7 +16,7 @@ use std::collections::BTreeSet;
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
-use table::{Expected, MUTANTS, Mutant};
+use table::{Expected, Mutant};
 use tree::{Assembled, Tree};
 
 /// Options of `xtask mutants`.
@@ -36,10 +37,15 @@ impl MutantsArguments {
     }
 }
 
+/// All rows.
+fn all() -> impl Iterator<Item = &'static Mutant> {
+    table::MUTANTS.iter().chain(assembly::MUTANTS)
+}
+
 /// Plants and runs, and prints the outcome of each.
 pub fn run(arguments: &MutantsArguments) -> Result<(), Box<dyn Error>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let chosen: Vec<&Mutant> = MUTANTS.iter().filter(|mutant| arguments.take(mutant)).collect();
+    let chosen: Vec<&Mutant> = all().filter(|mutant| arguments.take(mutant)).collect();
     if chosen.is_empty() {
         return Err("no row begins with that; `cargo xtask mutants --list` prints them".into());
     }
@@ -130,7 +136,7 @@ mod tests {
     fn every_row_is_found_once_and_named_once() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         let mut names = BTreeSet::new();
-        for mutant in MUTANTS {
+        for mutant in all() {
             let text = std::fs::read_to_string(root.join(mutant.file)).expect(mutant.file);
             let changed = tree::planted(&text, mutant).unwrap_or_else(|error| panic!("{error}"));
             assert_ne!(changed, text, "{} changes nothing", mutant.name);

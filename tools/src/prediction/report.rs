@@ -129,7 +129,13 @@ pub fn predict(
         for activations in Activations::ALL {
             for slots in SLOTS {
                 let rows = StepRows::Decode { slots, position: context - 1 };
-                records.push(record(&mut samples, subject, activations, (kv_format, groups), (context, rows))?);
+                records.push(record(
+                    &mut samples,
+                    subject,
+                    activations,
+                    (kv_format, groups),
+                    (context, rows),
+                )?);
             }
             // As few steps as a session can take, of equal length.
             let rows = context.div_ceil(context.div_ceil(CHUNK_ROWS_MAX));

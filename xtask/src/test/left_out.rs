@@ -1,9 +1,9 @@
 //! Cases that take too long for every run: `cargo xtask test` leaves them out, `--long` runs them.
 //!
 //! Contract: [`LEFT_OUT`] names them by target and by part of their names, as the harness filters: what the short run
-//! skips is exactly what the long one starts. Each row says which cases of the short run fail where these would: a sweep
-//! may be left out, its subject may not. [`count`] asks the compiled tests, and refuses a row that names no case.
-//! `cargo test` without xtask runs every case.
+//! skips is exactly what the long one starts. Each row says which cases of the short run fail where these would: a
+//! sweep may be left out, its subject may not. [`count`] asks the compiled tests, and refuses a row that names no
+//! case. `cargo test` without xtask runs every case.
 
 use super::binaries::TestBinary;
 use std::error::Error;

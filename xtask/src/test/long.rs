@@ -1,8 +1,8 @@
 //! `cargo xtask test --long`: what takes hours, after everything else.
 //!
-//! Contract: each stage of [`run`] runs once and may not fail; what it cannot run is recorded as skipped. The first one is
-//! the cases that every other run leaves out ([`left_out`]); the others run for longer, over more inputs, or again for
-//! each planted mistake. Cost: about three hours on two cores.
+//! Contract: each stage of [`run`] runs once and may not fail; what it cannot run is recorded as skipped. The first
+//! one is the cases that every other run leaves out ([`left_out`]); the others run for longer, over more inputs, or
+//! again for each planted mistake. Cost: about three hours on two cores.
 
 use super::binaries::TestBinary;
 use super::left_out::{self, Part};

@@ -30,8 +30,8 @@ mod tests {
 
     #[test]
     fn the_line_of_the_manual_is_read() {
-        // proc(5): pid, comm, state, ppid, pgrp, session, tty_nr, tpgid, flags, minflt, cminflt, majflt, cmajflt, utime,
-        // stime, cutime, cstime, priority.
+        // proc(5): pid, comm, state, ppid, pgrp, session, tty_nr, tpgid, flags, minflt, cminflt, majflt, cmajflt,
+        // utime, stime, cutime, cstime, priority.
         let line = "7 (a ) b) S 1 7 7 0 -1 4 9 8 7 6 51 52 1234 66 20 0";
         assert_eq!(parse(line), Some(Duration::from_secs(13)));
         assert_eq!((parse("7 (a) S 1"), parse("")), (None, None));

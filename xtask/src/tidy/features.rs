@@ -1,9 +1,9 @@
 //! Features with which `cargo xtask` is compiled.
 //!
 //! Contract: cargo gives a dependency the features that the chosen packages ask for. [`check`] finds dependencies of
-//! [`ALONE`] that have other features than in the whole workspace: they, and all crates of ours on them, would be compiled
-//! twice. Where one is found, `[workspace.dependencies]` names the missing features. Read from `cargo tree`, within a
-//! second.
+//! [`ALONE`] that have other features than in the whole workspace: they, and all crates of ours on them, would be
+//! compiled twice. Where one is found, `[workspace.dependencies]` names the missing features. Read from `cargo tree`,
+//! within a second.
 
 use std::collections::BTreeSet;
 use std::error::Error;

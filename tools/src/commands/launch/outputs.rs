@@ -129,7 +129,7 @@ impl BegunFile {
         mut self,
         write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
     ) -> Result<(), ToolError> {
-        let mut finish = || {
+        let finish = || {
             write(&mut self.output)?;
             self.output.flush()?;
             self.output.get_ref().sync_all()?;
