@@ -19,9 +19,14 @@ fn json(output: &Output) -> Json {
 
 /// Checks that a command fails with exit code 1 and one line that contains all of `parts`.
 fn check_failure(arguments: &[&str], parts: &[&str]) {
+    check_exit(1, arguments, parts);
+}
+
+/// The same with this exit code.
+fn check_exit(code: i32, arguments: &[&str], parts: &[&str]) {
     let output = zrt(arguments);
     let text = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(1), "{arguments:?}: {text}");
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {text}");
     assert_eq!(text.trim_end().lines().count(), 1, "{text}");
     for part in parts {
         assert!(text.contains(part), "{part:?} in {text:?}");
@@ -302,7 +307,9 @@ fn a_base_that_was_saved_is_what_later_runs_are_compared_with() {
     assert_eq!(compared["runs"][1], saved["runs"][0], "a8 as within one run");
     check_failure(&["perplexity", &other, "--base", &base], &["another text"]);
     check_failure(&["perplexity", &text, "--base", &text], &["no base"]);
-    check_failure(&["perplexity", &text, "--save-base", &path("no/base")], &["no/base", "cannot be written"]);
+    // Nothing has run.
+    let nowhere = path("no/base");
+    check_exit(2, &["perplexity", &text, "--save-base", &nowhere], &["no/base", "cannot be written"]);
     assert_eq!(names(&folder), ["base", "other", "text"], "what was begun has its place");
 }
 
