@@ -1,5 +1,8 @@
 // The megakernel: one dispatch that runs steps until PLAN says leave. The bodies are those of the dispatch path.
 //
+// A group's number is the count of groups that have begun before it, so groups with low numbers are resident, however
+// many fit the chip. The host says how many take part, once it has seen them; a group that comes later leaves at once.
+//
 // A step: group 0 waits until every group has ended the step before, resets the counters and runs PLAN, which publishes
 // the step's number last. Every group then walks the tape: of each task it takes its share of the units, waits for the
 // tasks that the entry names, does them, and adds their number to the task's counter. A group without a unit of a task
@@ -103,6 +106,45 @@
 	s_cmp_eq_u32 s[S_GROUP_WAVE], 0
 .endm
 
+// S_GROUP by arrival; S_GROUPS from the host, which waits for arrivals. Wave 0 asks, and tells the others through LDS.
+.macro ARRIVE
+	.set S_START, 24                // [2] address of the host's word
+	.set S_CRUMB, 26                // [2] address of the breadcrumbs, then of this group's
+	s_load_b64 s[S_START:S_START+1], s[S_PARAMETERS:S_PARAMETERS+1], PARAM_MEGA_START_VA
+	s_load_b64 s[S_CRUMB:S_CRUMB+1], s[S_PARAMETERS:S_PARAMETERS+1], PARAM_MEGA_BREADCRUMBS_VA
+	v_mov_b32_e32 v4, 0
+	FIRST_WAVE
+	s_wait_kmcnt 0x0
+	s_cbranch_scc0 .Ltold\@
+	s_mov_b32 exec_lo, 1
+	v_mov_b32_e32 v1, 1
+	global_atomic_add_u32 v2, v4, v1, s[S_COUNTERS:S_COUNTERS+1] offset:ARRIVALS_OFFSET th:TH_ATOMIC_RETURN scope:SCOPE_DEV
+	s_wait_loadcnt 0x0
+	v_readfirstlane_b32 s28, v2
+	s_lshl_b32 s28, s28, BREADCRUMB_BYTES_LOG2
+	s_mov_b32 s29, 0
+	s_add_nc_u64 s[S_CRUMB:S_CRUMB+1], s[S_CRUMB:S_CRUMB+1], s[28:29]
+	global_store_b32 v4, v1, s[S_CRUMB:S_CRUMB+1] offset:BREADCRUMB_ARRIVED scope:SCOPE_SYS
+.Llook_start\@:
+	global_load_b32 v3, v4, s[S_START:S_START+1] offset:START_GROUPS scope:SCOPE_SYS
+	s_wait_loadcnt 0x0
+	v_readfirstlane_b32 s28, v3
+	s_cmp_lg_u32 s28, 0
+	s_cbranch_scc1 .Lstarted\@
+	s_sleep 8
+	s_branch .Llook_start\@
+.Lstarted\@:
+	ds_store_b64 v4, v[2:3]
+	s_mov_b32 exec_lo, -1
+.Ltold\@:
+	GROUP_BARRIER
+	ds_load_b64 v[2:3], v4
+	s_wait_dscnt 0x0
+	v_readfirstlane_b32 s[S_GROUP], v2
+	v_readfirstlane_b32 s[S_GROUPS], v3
+	GROUP_BARRIER
+.endm
+
 // Everything that any wave of the group has stored is complete.
 .macro GROUP_RELEASE
 	s_wait_storecnt 0x0
@@ -198,13 +240,15 @@
 	.amdgcn_target "amdgcn-amd-amdhsa--gfx1201"
 	.text
 	.p2align 8
-	s_mov_b32 s[S_GROUPS], s2
-	s_mov_b32 s[S_GROUP], ttmp9
 	v_and_b32_e32 v[V_ITEM], 0x3ff, v[V_ITEM]
 	s_mov_b64 s[S_BLOCK:S_BLOCK+1], s[S_PARAMETERS:S_PARAMETERS+1]
 	s_load_b64 s[S_COUNTERS:S_COUNTERS+1], s[S_PARAMETERS:S_PARAMETERS+1], PARAM_MEGA_COUNTERS_VA
 	s_mov_b32 s[S_SPINS], 0
 	s_mov_b32 s[S_EPOCH], 0
+	ARRIVE
+	s_cmp_ge_u32 s[S_GROUP], s[S_GROUPS]
+	s_cbranch_scc0 .Lstep
+	s_endpgm
 
 .Lstep:
 	s_add_co_u32 s[S_EPOCH], s[S_EPOCH], 1
@@ -285,7 +329,14 @@
 	ROWS_HEADER
 	ROWS_COUNT
 	ROWS_FACTOR S_ROW_FACTOR, S_ROW_SET
-	// Which unit is this group's first: groups are counted from the task's first one on.
+	// Which unit is this group's first: groups are counted from the task's first one on. That was chosen for all groups
+	// of the dispatch; fewer may take part.
+.Lfirst:
+	s_cmp_lt_u32 s[S_TASK_FIRST_GROUP], s[S_GROUPS]
+	s_cbranch_scc1 .Lfound
+	s_sub_co_u32 s[S_TASK_FIRST_GROUP], s[S_TASK_FIRST_GROUP], s[S_GROUPS]
+	s_branch .Lfirst
+.Lfound:
 	s_sub_co_u32 s4, s[S_GROUP], s[S_TASK_FIRST_GROUP]
 	s_cselect_b32 s5, s[S_GROUPS], 0
 	s_add_co_u32 s4, s4, s5

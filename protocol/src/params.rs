@@ -466,13 +466,15 @@ block! {
     Mega = Mega {
         /// [`crate::TapeEntry`] for each task, then one with the body [`crate::TAPE_END`].
         tape_va: u64,
-        /// Workgroups that have ended the step (u32, never reset), and from [`crate::COUNTERS_OFFSET`] on the
-        /// units done of each task (u32).
+        /// Workgroups that have ended the step (u32, never reset); at [`crate::ARRIVALS_OFFSET`] those that have begun
+        /// (u32), and from [`crate::COUNTERS_OFFSET`] on the units done of each task (u32).
         counters_va: u64,
         /// [`crate::Breadcrumb`] for each workgroup.
         breadcrumbs_va: u64,
         /// PLAN's parameter block.
         plan_va: u64,
+        /// [`crate::Start`], written by the host once workgroups have arrived.
+        start_va: u64,
         /// Tasks.
         tasks: u32,
         /// 0.
@@ -673,13 +675,14 @@ Boundary 48
   32 control_va
   40 snapshot
   44 reserved
-Mega 64
+Mega 72
   24 tape_va
   32 counters_va
   40 breadcrumbs_va
   48 plan_va
-  56 tasks
-  60 reserved
+  56 start_va
+  64 tasks
+  68 reserved
 Quantise 56
   24 input_va
   32 output_va

@@ -1,10 +1,13 @@
-//! The tape: the megakernel's list of tasks, its counters, and the breadcrumbs of its workgroups.
+//! The tape: the megakernel's list of tasks, its counters, the breadcrumbs of its workgroups, and their start.
 //!
 //! | memory | written by | read by |
 //! |---|---|---|
 //! | [`TapeEntry`], [`TapeWait`] | the host, before the kernel starts | every workgroup |
 //! | counters | the host, zero, at first; workgroup 0 resets those of tasks, every workgroup adds | every waiting workgroup |
+//! | arrivals | the host, zero, at first; every workgroup adds, when it begins | the same workgroup |
+//! | [`Breadcrumb`]: `arrived` | its workgroup, when it begins | the host, at the start |
 //! | [`Breadcrumb`]: `epoch`, `task`, `spins` | its workgroup | the host, after a hang or on request |
+//! | [`Start`]: `groups` | the host, when workgroups have arrived | every workgroup, when it begins |
 //! | every `reserved` | the host, zero, before the kernel starts | nobody |
 
 use crate::layout::layout;
@@ -15,6 +18,8 @@ pub const TAPE_WAITS_MAX: usize = 3;
 pub const TAPE_END: u32 = u32::MAX;
 /// Bytes from the counter of workgroups that have ended the step to the first task's counter: a cache line of its own.
 pub const COUNTERS_OFFSET: u32 = 256;
+/// Bytes from the counter of workgroups that have ended the step to that of workgroups that have begun.
+pub const ARRIVALS_OFFSET: u32 = 64;
 /// Bits of a wait's counter field that hold its offset; the bits above hold the row set of the task that is waited for.
 pub const TAPE_WAIT_OFFSET_BITS: u32 = 28;
 
@@ -38,7 +43,7 @@ layout! {
         plane_va: u64,
         /// Whole pieces of the plane; 0: nothing is prefetched.
         pieces: u32,
-        /// The workgroup that takes unit 0, below the number of workgroups; the next one takes unit 1.
+        /// The workgroup that takes unit 0, modulo the number of workgroups; the next one takes unit 1.
         first_group: u32,
     }
 }
@@ -62,8 +67,20 @@ layout! {
         task: u32,
         /// Unsuccessful polls while the group waited.
         spins: u32,
+        /// 1 once a workgroup has this number.
+        arrived: u32,
         /// 0.
-        reserved: [u32; 13],
+        reserved: [u32; 12],
+    }
+}
+
+layout! {
+    /// How many workgroups take part: 64 bytes. Those with this number or a higher one leave.
+    Start {
+        /// 0 until the host knows how many have arrived.
+        groups: u32,
+        /// 0.
+        reserved: [u32; 15],
     }
 }
 
@@ -180,8 +197,9 @@ TapeEntry 64
 ";
         assert_eq!(written(&TapeEntry::LAYOUT), expected);
         assert_eq!(written(&TapeWait::LAYOUT), "TapeWait 8\n   0 counter\n   4 units\n");
-        let expected = "Breadcrumb 64\n   0 epoch\n   4 task\n   8 spins\n  12 reserved\n";
+        let expected = "Breadcrumb 64\n   0 epoch\n   4 task\n   8 spins\n  12 arrived\n  16 reserved\n";
         assert_eq!(written(&Breadcrumb::LAYOUT), expected);
+        assert_eq!(written(&Start::LAYOUT), "Start 64\n   0 groups\n   4 reserved\n");
     }
 
     /// A tape that was written down names its bodies by these numbers.
@@ -200,6 +218,7 @@ TapeEntry 64
             (86, "matmul_fp8"),
         ]);
         assert!(places.into_iter().all(|(number, name)| BODIES[number] == name));
-        assert_eq!((BODIES.len(), TAPE_END, COUNTERS_OFFSET), (87, 0xffff_ffff, 256));
+        assert_eq!((BODIES.len(), TAPE_END), (87, 0xffff_ffff));
+        assert_eq!((ARRIVALS_OFFSET, COUNTERS_OFFSET), (64, 256));
     }
 }

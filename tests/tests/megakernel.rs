@@ -5,23 +5,41 @@ use std::mem::offset_of;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 use zrt_bringup::{DeviceChoice, Inspect, OpenOptions};
+use zrt_device::Attachment;
 use zrt_engine::activations::Activations;
 use zrt_engine::kv_format::KvFormat;
 use zrt_engine::memory_plan::AllocationId;
 use zrt_engine::model::Model;
 use zrt_engine::session::{Mode, Session, SessionError, SessionOptions};
-use zrt_mem::ByteLen;
+use zrt_mem::{ByteLen, Heap};
 use zrt_protocol::{COUNTERS_OFFSET, TapeEntry};
+use zrt_tests::assembly::{Code, Shape, container};
 use zrt_tests::mixed_model::mixed_model;
 use zrt_tests::serving::{Asked, Told, checked_config, checked_session_over, expected, expected_with};
 use zrt_tests::{find_model, load, repository_model};
-use zrt_vgpu::Config;
+use zrt_vgpu::{Config, VirtualGpu};
 
 const CONTEXT: u32 = 48;
 /// Longest that a device may take to leave, or to reach where it is awaited.
 const LEAVE: Duration = Duration::from_secs(30);
 /// A dword between the count of ended steps and the first task's counter, which nobody reads.
 const SPARE: u32 = 128;
+
+/// Spins until the dword at `s[0:1]` is not 0: `v_mov_b32_e32 v0, 0`; `global_load_b32 v1, v0, s[0:1]
+/// scope:SCOPE_SYS`; `s_wait_loadcnt 0x0`; `v_readfirstlane_b32 s4, v1`; `s_wait_alu 0xf1ff`; `s_cmp_eq_u32 s4, 0`;
+/// `s_cbranch_scc1` to the load; `s_endpgm`.
+const WAIT_FOR_WORD: [u32; 10] = [
+    0x7E00_0280,
+    0xEE05_0000,
+    0x000C_0001,
+    0,
+    0xBFC0_0000,
+    0x7E08_0501,
+    0xBF88_F1FF,
+    0xBF06_8004,
+    0xBFA2_FFF8,
+    0xBFB0_0000,
+];
 
 fn options(mode: Mode, groups: u32) -> SessionOptions {
     SessionOptions {
@@ -121,6 +139,85 @@ fn six_workgroups_are_clean() {
     check(SMALL, Mode::Mega, 6, 6..8, &three());
 }
 
+/// Five are asked for, and the chip has room for two, whatever it said: the others begin when these have left.
+#[test]
+fn workgroups_without_room_take_no_part() {
+    let model = load(&repository_model("tales-qwen3-Q4_0.gguf"));
+    let expected = expected(&model, CONTEXT, &three());
+    for seed in 0..2 {
+        let config = Config { compute_units: 1, ..checked_config(seed) };
+        let (mut session, _) = checked_session_over(&model, &options(Mode::Mega, 5), config);
+        assert_eq!(session.groups(), Some(5), "of the dispatch");
+        session.start().expect("starts");
+        assert_eq!(session.groups(), Some(2), "that are resident");
+        let handles: Vec<_> = three().iter().map(|one| one.submit(&mut session)).collect();
+        let mut told = Told::new(handles.len());
+        told.run(&mut session, &handles).expect("the session runs");
+        assert_eq!(told.tokens, expected, "seed {seed}");
+        let device = session.close(LEAVE).expect("all five leave");
+        let findings = device.findings().expect("readable");
+        assert!(findings.is_empty(), "{findings:?}");
+    }
+}
+
+/// Another queue's kernel takes the room of one of two workgroups. When it ends, the session runs, and the second one
+/// begins: it must leave.
+#[test]
+fn a_workgroup_that_finds_room_later_takes_no_part() {
+    let model = load(&repository_model("tales-qwen3-Q4_0.gguf"));
+    let gpu = VirtualGpu::new(Config { compute_units: 1, ..checked_config(1) }).expect("powers up");
+    let process = Attachment::over(gpu.clone()).expect("the board's one process");
+    let open = || zrt_bringup::open_over(&process, &OpenOptions::default()).expect("opens");
+    let mut other = open();
+    let options = options(Mode::Mega, 2);
+    let mut session = Session::prepare(open(), &model, &options, &mut |_, _| {}).expect("prepares");
+    let shape = Shape { name: "waits", work_items: 32, lds_bytes: 20 << 10 };
+    let code =
+        Code { bytes: WAIT_FOR_WORD.iter().flat_map(|word| word.to_le_bytes()).collect(), lines: vec![] };
+    let kernel = other.load_kernel(&container(&shape, &code)).expect("loads");
+    let word = other.allocate(Heap::HostShared, ByteLen(32), "word").expect("allocates");
+    other.upload(&word, ByteLen(0), &[0; 32]).expect("writable");
+    let mut recorder = other.recorder(1).expect("records");
+    recorder.dispatch(&kernel, word.va, [1, 1, 1]).expect("records");
+    let graph = recorder.finish().expect("records");
+    for (name, va, len) in session.resident().device.allocations().into_iter().chain(other.allocations()) {
+        gpu.watch_region(&name, va.0, len.0);
+    }
+    let ticket = other.submit(&graph).expect("submits");
+    while other.counters().expect("readable").wave_instructions.unwrap_or(0) == 0 {
+        std::thread::yield_now();
+    }
+
+    session.start().expect("starts");
+    assert_eq!(session.groups(), Some(1), "the other has no room");
+    let handles: Vec<_> = three().iter().map(|one| one.submit(&mut session)).collect();
+    let mut told = Told::new(handles.len());
+    while told.tokens.iter().all(Vec::is_empty) {
+        told.poll(&mut session, &handles).expect("the session runs");
+    }
+    other.upload(&word, ByteLen(0), &1_u32.to_le_bytes()).expect("writable");
+    other.flush();
+    other.wait(ticket, LEAVE).expect("it ends");
+    told.run(&mut session, &handles).expect("the session runs");
+    assert_eq!(told.tokens, expected(&model, CONTEXT, &three()));
+    let device = session.close(LEAVE).expect("both leave");
+    let findings = device.findings().expect("readable");
+    assert!(findings.is_empty(), "{findings:?}");
+}
+
+#[test]
+fn a_kernel_that_does_not_begin_is_told() {
+    const END_PROGRAM: [u8; 4] = 0xbfb0_0000_u32.to_le_bytes();
+    let hang_after = Duration::from_millis(100);
+    let mut session = open(&SessionOptions { hang_after, ..options(Mode::Mega, 3) }).expect("opens");
+    let parts = session.mega_parts().expect("the megakernel");
+    let code = parts.kernel.code();
+    parts.device.upload(code, ByteLen(0), &END_PROGRAM).expect("writable");
+    let Err(error) = session.start() else { panic!("it started") };
+    let SessionError::NotStarted { waited, groups: 3 } = error else { panic!("{error}") };
+    assert!(waited >= hang_after, "{waited:?}");
+}
+
 #[test]
 fn one_submission_for_each_step_is_clean() {
     check(SMALL, Mode::Graph, 3, 0..2, &three());
@@ -204,18 +301,19 @@ fn more_workgroups_than_are_resident_are_refused() {
     let SessionError::Groups { groups, resident, per_unit, units } = &error else { panic!("{error}") };
     assert_eq!((*groups, *units, *resident), (1 << 20, 64, 64 * per_unit));
     let says = error.to_string();
-    assert!(says.contains("are resident at once") && says.contains("wait for each other"), "{says}");
+    assert!(says.contains("are resident at once") && says.contains("could not take part"), "{says}");
     let Err(error) = open(&options(Mode::Mega, resident + 1)) else { panic!("it opened") };
     assert!(matches!(error, SessionError::Groups { .. }), "{error}");
     assert!(open(&options(Mode::Mega, *resident)).is_ok(), "as many as are resident");
 }
 
 #[test]
-fn a_workgroup_for_each_compute_unit_runs() {
+fn as_many_workgroups_as_are_resident_run() {
     let model = load(&repository_model("tales-qwen3-Q4_0.gguf"));
     let asked = three();
     let mut session = open(&SessionOptions { groups: None, ..options(Mode::Mega, 1) }).expect("opens");
     session.start().expect("starts");
+    assert_eq!(session.groups(), Some(128), "two on each of 64 compute units");
     let handles: Vec<_> = asked.iter().map(|one| one.submit(&mut session)).collect();
     let mut told = Told::new(asked.len());
     told.run(&mut session, &handles).expect("the session runs");

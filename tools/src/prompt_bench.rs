@@ -37,7 +37,6 @@ pub struct Choices {
 /// Runs one test of a prompt and records it.
 pub fn run(loaded: &LoadedModel, choices: &Choices, test: Test) -> Result<Record, ToolError> {
     let OpenedDevice { device, name, is_virtual } = open_device(choices.device)?;
-    let units = device.info().compute_units;
     let options = SessionOptions {
         mode: Mode::Mega,
         slots: 1,
@@ -45,7 +44,7 @@ pub fn run(loaded: &LoadedModel, choices: &Choices, test: Test) -> Result<Record
         context: context_for(loaded, test.prompt_tokens as usize, 1)?,
         chunk_rows: test.prompt_tokens.div_ceil(test.prompt_tokens.div_ceil(CHUNK_ROWS_MAX)),
         activations: choices.activations,
-        groups: Some(if is_virtual { VIRTUAL_GROUPS.min(units) } else { units }),
+        groups: is_virtual.then_some(VIRTUAL_GROUPS),
         ..SessionOptions::default()
     };
     let options = choices.memory.of_session(&device, options)?;

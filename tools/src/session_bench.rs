@@ -53,7 +53,7 @@ pub struct Choices {
     pub kv_format: KvFormat,
     /// Arithmetic of activations.
     pub activations: Activations,
-    /// Workgroups; `None`: one for each compute unit, on the virtual device fewer.
+    /// Workgroups; `None`: as a session has them, on the virtual device fewer.
     pub groups: Option<u32>,
     /// Maximum number of prompt rows of a step; `None`: the session's default.
     pub chunk_rows: Option<u32>,
@@ -205,8 +205,6 @@ fn run(
     let OpenedDevice { device, name, is_virtual } = opened;
     let scale = choices.scale.unwrap_or(if is_virtual { VIRTUAL_SCALE } else { 1.0 });
     let requests = choices.workload.requests(slots, scale, loaded.model.config.vocabulary);
-    let units = device.info().compute_units;
-    let groups = choices.groups.unwrap_or(if is_virtual { VIRTUAL_GROUPS.min(units) } else { units });
     let defaults = SessionOptions::default();
     let options = SessionOptions {
         mode,
@@ -216,7 +214,7 @@ fn run(
         chunk_rows: choices.chunk_rows.unwrap_or(defaults.chunk_rows),
         kv_format: choices.kv_format,
         activations: choices.activations,
-        groups: Some(groups),
+        groups: choices.groups.or(is_virtual.then_some(VIRTUAL_GROUPS)),
         ..defaults
     };
     let options = choices.memory.of_session(&device, options)?;
@@ -225,6 +223,9 @@ fn run(
         Session::open(device, &loaded.model, &options, &mut |done, total| progress.set_of(done, total))?
     };
     await_start(&session, mode)?;
+    let units = session.resident().device.info().compute_units;
+    // The host's submissions have at most one for each compute unit if nothing was asked for.
+    let groups = session.groups().or(options.groups).unwrap_or(units);
     let placement = session.resident().capacity.placement;
 
     let test_time = timestamp::now();

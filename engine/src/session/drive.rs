@@ -8,12 +8,21 @@ use super::options::{Mode, SessionOptions};
 use super::tape;
 use crate::executor::resident::Resident;
 use crate::memory_plan::AllocationId;
+use std::time::{Duration, Instant};
 use zerocopy::IntoBytes;
 use zrt_device::{Buffer, Device, Graph, Kernel, Ticket};
 use zrt_isa::resources::{GroupNeeds, WaveSize};
 use zrt_mem::{ByteLen, Heap};
 use zrt_protocol::params::{self, PARAMETER_BYTES_MAX, RowSet};
-use zrt_protocol::{Breadcrumb, COUNTERS_OFFSET, TapeEntry};
+use zrt_protocol::{Breadcrumb, COUNTERS_OFFSET, Start, TapeEntry};
+
+/// How long after the last workgroup has begun the others count as not resident. On a card they begin within
+/// microseconds of each other; the virtual device shares the host's cores.
+const ARRIVAL_GAP: Duration = Duration::from_secs(1);
+/// How long the host sleeps between two looks at the workgroups that have begun.
+const ARRIVAL_PAUSE: Duration = Duration::from_micros(100);
+/// How long to wait for the driver's report if none has begun.
+const DIAGNOSIS_DEADLINE: Duration = Duration::from_millis(10);
 
 /// What the megakernel needs besides the resident model.
 pub(super) struct Mega {
@@ -21,7 +30,10 @@ pub(super) struct Mega {
     tape: Buffer,
     counters: Buffer,
     breadcrumbs: Buffer,
+    start: Buffer,
     _block: Buffer,
+    /// Workgroups: of the dispatch, and once the kernel has started those that take part.
+    groups: u32,
     kernel: Kernel,
     graph: Graph,
     /// `None` until the kernel is started.
@@ -55,10 +67,10 @@ pub(super) fn prepare_drive(
     options: &SessionOptions,
 ) -> Result<Drive, SessionError> {
     let units = resident.device.info().compute_units;
-    let groups = options.groups.unwrap_or(units);
-    if groups == 0 {
+    if options.groups == Some(0) {
         return Err(SessionError::Option { what: "groups", value: 0, range: "at least 1" });
     }
+    let groups = options.groups.unwrap_or(units);
     match options.mode {
         Mode::Graph => {
             let tasks = resident.tasks.len();
@@ -70,21 +82,23 @@ pub(super) fn prepare_drive(
             let graphs = each.collect::<Result<Vec<_>, _>>()?;
             Ok(Drive::Host { graphs, next: 0, in_flight: None })
         }
-        Mode::Mega => Ok(Drive::Mega(Box::new(prepare_mega(resident, groups, units)?))),
+        Mode::Mega => Ok(Drive::Mega(Box::new(prepare_mega(resident, options.groups, units)?))),
     }
 }
 
-/// Refuses more workgroups than can be resident at once, because they wait for each other.
-fn check_groups(needs: &GroupNeeds, groups: u32, units: u32) -> Result<(), SessionError> {
+/// Workgroups of the megakernel: as many as can be resident at once, or what was asked for. More than that is refused:
+/// they would never take part.
+fn mega_groups(needs: &GroupNeeds, asked: Option<u32>, units: u32) -> Result<u32, SessionError> {
     let per_unit = needs.occupancy().map_or(0, |occupancy| occupancy.groups_per_cu);
     let resident = per_unit.saturating_mul(units);
+    let groups = asked.unwrap_or(resident);
     if groups <= resident {
-        return Ok(());
+        return Ok(groups);
     }
     Err(SessionError::Groups { groups, resident, per_unit, units })
 }
 
-fn prepare_mega(resident: &mut Resident, groups: u32, units: u32) -> Result<Mega, SessionError> {
+fn prepare_mega(resident: &mut Resident, groups: Option<u32>, units: u32) -> Result<Mega, SessionError> {
     let container = zrt_asm::blob("mega").unwrap_or_default();
     let parsed = zrt_isa::zrt::Kernel::parse(container).map_err(zrt_device::DeviceError::from)?;
     let needs = GroupNeeds {
@@ -93,7 +107,7 @@ fn prepare_mega(resident: &mut Resident, groups: u32, units: u32) -> Result<Mega
         lds_bytes: parsed.lds_bytes,
         work_items: parsed.work_items(),
     };
-    check_groups(&needs, groups, units)?;
+    let groups = mega_groups(&needs, groups, units)?;
     let tasks = resident.tasks.len() as u32;
     let parameters_va = resident.buffer(AllocationId::Parameters).va;
     let entries = tape::tape(&resident.plan, &resident.tasks, parameters_va.0, groups)?;
@@ -108,6 +122,8 @@ fn prepare_mega(resident: &mut Resident, groups: u32, units: u32) -> Result<Mega
     let breadcrumbs_len = ByteLen(u64::from(groups) * size_of::<Breadcrumb>() as u64);
     let breadcrumbs = device.allocate(Heap::HostShared, breadcrumbs_len, "breadcrumbs")?;
     device.upload(&breadcrumbs, ByteLen(0), &vec![0; breadcrumbs_len.0 as usize])?;
+    let start = device.allocate(Heap::HostShared, ByteLen(size_of::<Start>() as u64), "start")?;
+    device.upload(&start, ByteLen(0), Start::default().as_bytes())?;
     let step_va = resident.tasks[0].header.step_va;
     let block = params::Mega {
         header: params::Mega::header(step_va, 1, RowSet::Once),
@@ -115,6 +131,7 @@ fn prepare_mega(resident: &mut Resident, groups: u32, units: u32) -> Result<Mega
         counters_va: counters.va.0,
         breadcrumbs_va: breadcrumbs.va.0,
         plan_va: parameters_va.0,
+        start_va: start.va.0,
         tasks,
         reserved: 0,
     };
@@ -124,19 +141,34 @@ fn prepare_mega(resident: &mut Resident, groups: u32, units: u32) -> Result<Mega
     let mut recorder = device.recorder(1)?;
     recorder.dispatch(&kernel, parameters.va, [groups, 1, 1])?;
     let graph = recorder.finish()?;
-    Ok(Mega { tape, counters, breadcrumbs, _block: parameters, kernel, graph, ticket: None })
+    Ok(Mega { tape, counters, breadcrumbs, start, _block: parameters, groups, kernel, graph, ticket: None })
 }
 
 impl Drive {
-    /// Starts the megakernel if it runs the steps and was not started yet. Returns whether it was started now.
-    pub fn start(&mut self, device: &mut Device) -> Result<bool, SessionError> {
+    /// Starts the megakernel if it runs the steps and was not started yet, and tells it how many of its workgroups are
+    /// resident. Returns whether it was started now.
+    ///
+    /// # Errors
+    /// [`SessionError::NotStarted`] if no workgroup begins within `deadline`.
+    pub fn start(&mut self, device: &mut Device, deadline: Duration) -> Result<bool, SessionError> {
         match self {
             Drive::Mega(mega) if mega.ticket.is_none() => {
-                mega.ticket = Some(device.submit_resident(&mega.graph)?);
+                let ticket = device.submit_resident(&mega.graph)?;
+                mega.ticket = Some(ticket);
+                mega.groups = mega.await_arrivals(device, ticket, deadline)?;
+                let start = Start { groups: mega.groups, ..Start::default() };
+                device.upload(&mega.start, ByteLen(0), start.as_bytes())?;
+                device.flush();
                 Ok(true)
             }
             Drive::Mega(_) | Drive::Host { .. } => Ok(false),
         }
+    }
+
+    /// Workgroups of the megakernel: those that take part, once it has started. `None` in the other modes.
+    pub fn groups(&self) -> Option<u32> {
+        let Drive::Mega(mega) = self else { return None };
+        Some(mega.groups)
     }
 
     /// Submits the next step if the host drives steps and there may be something to do. Returns whether a step was
@@ -199,9 +231,45 @@ impl Drive {
     /// The breadcrumbs, one for each workgroup; none in the other modes.
     fn breadcrumbs(&self, device: &mut Device) -> Result<Vec<Breadcrumb>, SessionError> {
         let Drive::Mega(mega) = self else { return Ok(Vec::new()) };
+        mega.breadcrumbs(device)
+    }
+}
+
+impl Mega {
+    /// Waits until all workgroups have begun, or those that fit. Returns how many.
+    fn await_arrivals(
+        &self,
+        device: &mut Device,
+        ticket: Ticket,
+        deadline: Duration,
+    ) -> Result<u32, SessionError> {
+        let (began, mut moved, mut seen) = (Instant::now(), Instant::now(), 0);
+        loop {
+            // Numbers are given one by one, so those that count are the first.
+            let crumbs = self.breadcrumbs(device)?;
+            let arrived = crumbs.iter().take_while(|crumb| crumb.arrived != 0).count() as u32;
+            if arrived > seen {
+                (moved, seen) = (Instant::now(), arrived);
+            }
+            if arrived == self.groups || arrived > 0 && moved.elapsed() >= ARRIVAL_GAP {
+                return Ok(arrived);
+            }
+            if arrived == 0 && began.elapsed() >= deadline {
+                if let Err(error) = device.wait(ticket, DIAGNOSIS_DEADLINE)
+                    && device.is_lost()
+                {
+                    return Err(error.into());
+                }
+                return Err(SessionError::NotStarted { waited: began.elapsed(), groups: self.groups });
+            }
+            std::thread::sleep(ARRIVAL_PAUSE);
+        }
+    }
+
+    fn breadcrumbs(&self, device: &mut Device) -> Result<Vec<Breadcrumb>, SessionError> {
         let mut crumbs =
-            vec![Breadcrumb::default(); mega.breadcrumbs.len.0 as usize / size_of::<Breadcrumb>()];
-        device.download(&mega.breadcrumbs, ByteLen(0), crumbs.as_mut_bytes())?;
+            vec![Breadcrumb::default(); self.breadcrumbs.len.0 as usize / size_of::<Breadcrumb>()];
+        device.download(&self.breadcrumbs, ByteLen(0), crumbs.as_mut_bytes())?;
         Ok(crumbs)
     }
 }

@@ -30,9 +30,11 @@ pub enum SessionError {
     Option { what: &'static str, value: u64, range: &'static str },
     #[error(
         "{groups} workgroups of the megakernel are more than the {resident} that are resident at once \
-         ({per_unit} on each of {units} compute units); they would wait for each other for ever"
+         ({per_unit} on each of {units} compute units); the others could not take part"
     )]
     Groups { groups: u32, resident: u32, per_unit: u32, units: u32 },
+    #[error("none of the megakernel's {groups} workgroups has begun within {waited:?}")]
+    NotStarted { waited: Duration, groups: u32 },
     #[error("every slot and all {waiting_max} places in the queue are taken; poll, then try again")]
     Full { waiting_max: u32 },
     #[error("the session is draining or stopped: it accepts no further requests")]

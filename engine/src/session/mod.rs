@@ -173,9 +173,11 @@ impl Session {
         })
     }
 
-    /// Starts the megakernel if it runs the steps and was not started yet.
+    /// Starts the megakernel if it runs the steps and was not started yet. Waits until its workgroups have begun, a
+    /// second longer if some have no room. [`SessionError::NotStarted`] if none begins within
+    /// [`hang_after`](SessionOptions::hang_after).
     pub fn start(&mut self) -> Result<(), SessionError> {
-        if self.drive.start(&mut self.resident.device)? {
+        if self.drive.start(&mut self.resident.device, self.options.hang_after)? {
             self.watch = Watch::new(self.options.hang_after);
         }
         Ok(())
@@ -475,6 +477,11 @@ impl Session {
     /// The status that PLAN last reported: how far the device has come.
     pub fn status(&self) -> Result<Status, SessionError> {
         Ok(self.link.status())
+    }
+
+    /// Workgroups of the megakernel: those that take part, once it has started. `None` in the other modes.
+    pub fn groups(&self) -> Option<u32> {
+        self.drive.groups()
     }
 
     /// Where the megakernel's workgroups were last seen. Allocates.

@@ -83,7 +83,9 @@ pub struct SessionOptions {
     pub kv_format: KvFormat,
     /// How matmuls take their activations.
     pub activations: Activations,
-    /// Workgroups of the megakernel, and the maximum of each dispatch; `None`: one for each compute unit.
+    /// Workgroups of the megakernel, and the maximum of each dispatch; `None`: as many of the megakernel as should be
+    /// resident at once, and one for each compute unit in a dispatch. Those of the megakernel that are not resident
+    /// when it starts take no part.
     pub groups: Option<u32>,
     /// Entries of the input ring, a power of two.
     pub input_entries: u32,

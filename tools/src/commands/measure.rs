@@ -71,7 +71,7 @@ pub struct Arguments {
     /// Format of a session's keys and values: f32, f16 or q8_0 [default: f32]
     #[arg(long, value_parser = kv_format)]
     pub kv: Option<KvFormat>,
-    /// Workgroups of a session, or of the prediction [default: one for each compute unit, on the virtual device 16]
+    /// Workgroups of a session, or of the prediction [default: as many as are resident, on the virtual device 16]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     pub groups: Option<u32>,
     /// Most prompt rows in a step of a session

@@ -6,7 +6,7 @@
 use super::card::{Card, Estimate};
 use super::kernel::Bound;
 use super::peers::{PEERS, Peer};
-use super::samples::{Sampled, Samples};
+use super::samples::{Sampled, Samples, megakernel_residency};
 use super::shapes::{QWEN3_0_6B_Q8_0, QWEN3_8B_Q4_K_M, RELEASES, Shape};
 use super::step::StepPrediction;
 use crate::error::ToolError;
@@ -114,13 +114,14 @@ impl Subject {
     }
 }
 
-/// Predicts the steps of every subject, with so many workgroups of the megakernel, or with one for each compute unit.
+/// Predicts the steps of every subject, with so many workgroups of the megakernel, or with as many as are resident.
 pub fn predict(
     subjects: &[Subject],
     kv_format: KvFormat,
     groups: Option<u32>,
 ) -> Result<Vec<Record>, ToolError> {
-    let groups = groups.unwrap_or(Card::at(Estimate::Typical).compute_units as u32);
+    let resident = megakernel_residency()?.0 * Card::at(Estimate::Typical).compute_units;
+    let groups = groups.unwrap_or(resident as u32);
     let _progress = Progress::spinner("running samples of kernels");
     let mut samples = Samples::default();
     let mut records = Vec::new();

@@ -143,8 +143,8 @@ impl Samples {
         Ok(unit)
     }
 
-    /// What a step of the megakernel does, with a workgroup for each of `groups` compute units. PLAN is in it without
-    /// work: the model has a time for it.
+    /// What a step of the megakernel does, with so many workgroups. PLAN is in it without work: the model has a time
+    /// for it.
     pub fn step(&mut self, sampled: &Sampled<'_>, groups: u32) -> Result<StepWork, ToolError> {
         let tasks = sampled.tasks()?;
         let mut all_waits = waits(&sampled.plan, &tasks);
@@ -183,8 +183,8 @@ impl Samples {
     }
 }
 
-/// Workgroups of the megakernel that a compute unit holds, one of which a session launches, and waves of each.
-fn megakernel_residency() -> Result<(f64, f64), ToolError> {
+/// Workgroups of the megakernel that a compute unit holds, and waves of each.
+pub fn megakernel_residency() -> Result<(f64, f64), ToolError> {
     let unusable = |reason: String| ToolError::from(ExecutorError::Kernel { kernel: "mega", reason });
     let container = zrt_asm::blob("mega").unwrap_or_default();
     let kernel = Kernel::parse(container).map_err(|error| unusable(error.to_string()))?;

@@ -99,6 +99,11 @@ impl Circles {
         *self = Circles { is_host_silent: is_silent, ..Circles::default() };
     }
 
+    /// Whether the host was declared silent.
+    pub fn is_host_silent(&self) -> bool {
+        self.is_host_silent
+    }
+
     /// Whether loads and changes must be reported now.
     #[inline]
     pub fn is_looking(&self) -> bool {

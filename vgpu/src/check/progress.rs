@@ -4,7 +4,8 @@
 //! group. Waves count as waiting forever if some groups cannot become resident, and the resident ones execute for
 //! long and load often, but nothing changes and no wave loads from a line that it has not loaded from since. That
 //! is polling, by whatever kind of load. Productive work moves on to new lines. A loop that computes for that long
-//! from the same few lines, without a store, would be mistaken for a wait.
+//! from the same few lines, without a store, would be mistaken for a wait. A load of system scope may wait for the
+//! host, which is not seen to store: it counts as a change, unless the host is declared silent.
 //! Cost: a test of one flag per loading lane; a hash look-up only after a long time without changes.
 //!
 //! The proof of livelocks ([`Circles`]) receives the same changes and loads.
@@ -48,10 +49,11 @@ impl Progress {
         self.circles.change();
     }
 
-    /// Reports that a wave executes a load or an atomic at `pc`; its lanes follow.
+    /// Reports that a wave executes a load or an atomic at `pc`; its lanes follow. `is_system`: of system scope.
     #[inline]
-    pub fn poll(&mut self, wave: u32, pc: u64) {
+    pub fn poll(&mut self, wave: u32, pc: u64, is_system: bool) {
         self.polls += 1;
+        self.has_changed |= is_system && !self.circles.is_host_silent();
         self.wave = wave;
         if self.circles.is_looking() {
             self.circles.poll(wave, pc);
@@ -110,13 +112,22 @@ mod tests {
     /// address.
     fn runs_until_told(
         waiting_groups: u64,
+        address: impl FnMut(u64) -> u64,
+        act: impl FnMut(&mut Progress),
+    ) -> Option<u64> {
+        runs_of(Progress::default(), false, waiting_groups, address, act)
+    }
+
+    fn runs_of(
+        mut progress: Progress,
+        is_system: bool,
+        waiting_groups: u64,
         mut address: impl FnMut(u64) -> u64,
         mut act: impl FnMut(&mut Progress),
     ) -> Option<u64> {
-        let mut progress = Progress::default();
         (0..1000).find(|run| {
             for load in 0..1000 {
-                progress.poll(0, 0x1000);
+                progress.poll(0, 0x1000, is_system);
                 (0..32).for_each(|lane| progress.load(address(run * 1000 + load) + 4 * lane, &[0; 4]));
             }
             act(&mut progress);
@@ -135,6 +146,14 @@ mod tests {
         assert_eq!(runs_until_told(1, |load| load / 500 * LINE_BYTES, |_| ()), None);
         assert_eq!(runs_until_told(1, |_| 0x1000, Progress::change), None);
         assert_eq!(runs_until_told(0, |_| 0x1000, |_| ()), None, "all groups are resident");
+    }
+
+    #[test]
+    fn polling_for_the_host_is_told_if_it_is_silent() {
+        assert_eq!(runs_of(Progress::default(), true, 1, |_| 0x1000, |_| ()), None);
+        let mut silent = Progress::default();
+        silent.circles.silence_host(true);
+        assert_eq!(runs_of(silent, true, 1, |_| 0x1000, |_| ()), Some(99));
     }
 
     #[test]

@@ -501,7 +501,7 @@ impl WaveInspector<'_> {
             // Stores are changes. A poll may be a scalar load or lack its scope; then it waits forever all the
             // more.
             if !matches!(global.kind, AccessKind::Store | AccessKind::Prefetch) {
-                watch.progress.poll(id.0, pc);
+                watch.progress.poll(id.0, pc, global.scope == Scope::System);
             }
             let access = access(global.kind, global.scope);
             self.shadow.global = global.is_flat.then_some(access);

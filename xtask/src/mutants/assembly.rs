@@ -370,6 +370,22 @@ pub const MUTANTS: &[Mutant] = &[
         expected: Killed,
     },
     Mutant {
+        name: "asm-mega-late-group-stays",
+        file: "asm/gfx1201/mega.s",
+        find: "\ts_cmp_ge_u32 s[S_GROUP], s[S_GROUPS]\n\ts_cbranch_scc0 .Lstep\n\ts_endpgm\n",
+        replace: "",
+        test: MEGAKERNEL,
+        expected: Killed,
+    },
+    Mutant {
+        name: "asm-mega-first-group-beyond-groups",
+        file: "asm/gfx1201/mega.s",
+        find: "\ts_cbranch_scc1 .Lfound\n",
+        replace: "\ts_branch .Lfound\n",
+        test: MEGAKERNEL,
+        expected: Killed,
+    },
+    Mutant {
         name: "asm-mega-first-group-without-wrap",
         file: "asm/gfx1201/mega.s",
         find: "\ts_cselect_b32 s5, s[S_GROUPS], 0\n",

@@ -100,7 +100,7 @@ fn many_waves_with_a_delay_in_their_loop_are_told_at_once() {
 /// The waves count, so they are in no circle; other groups might store the word if they fitted on the device.
 #[test]
 fn a_wait_for_groups_that_have_no_room_is_told() {
-    let mut device = Device::new(Config { compute_units: 2, ..checked(5) });
+    let mut device = silent(Config { compute_units: 2, ..checked(5) });
     let [loop_words, rest] = code::WAIT_FOR_WORD.words.split_at(8).into();
     let count = 0x4A04_0481; // v_add_nc_u32_e32 v2, 1, v2
     let words = [loop_words, &[count, rest[0] - 1, rest[1]]].concat();
