@@ -109,9 +109,8 @@
 // S_GROUP by arrival; S_GROUPS from the host, which waits for arrivals. Wave 0 asks, and tells the others through LDS.
 .macro ARRIVE
 	.set S_START, 24                // [2] address of the host's word
-	.set S_CRUMB, 26                // [2] address of the breadcrumbs, then of this group's
+	.set S_ARRIVED, 26              // [2] address of this group's word less START_BYTES
 	s_load_b64 s[S_START:S_START+1], s[S_PARAMETERS:S_PARAMETERS+1], PARAM_MEGA_START_VA
-	s_load_b64 s[S_CRUMB:S_CRUMB+1], s[S_PARAMETERS:S_PARAMETERS+1], PARAM_MEGA_BREADCRUMBS_VA
 	v_mov_b32_e32 v4, 0
 	FIRST_WAVE
 	s_wait_kmcnt 0x0
@@ -121,10 +120,10 @@
 	global_atomic_add_u32 v2, v4, v1, s[S_COUNTERS:S_COUNTERS+1] offset:ARRIVALS_OFFSET th:TH_ATOMIC_RETURN scope:SCOPE_DEV
 	s_wait_loadcnt 0x0
 	v_readfirstlane_b32 s28, v2
-	s_lshl_b32 s28, s28, BREADCRUMB_BYTES_LOG2
+	s_lshl_b32 s28, s28, 2
 	s_mov_b32 s29, 0
-	s_add_nc_u64 s[S_CRUMB:S_CRUMB+1], s[S_CRUMB:S_CRUMB+1], s[28:29]
-	global_store_b32 v4, v1, s[S_CRUMB:S_CRUMB+1] offset:BREADCRUMB_ARRIVED scope:SCOPE_SYS
+	s_add_nc_u64 s[S_ARRIVED:S_ARRIVED+1], s[S_START:S_START+1], s[28:29]
+	global_store_b32 v4, v1, s[S_ARRIVED:S_ARRIVED+1] offset:START_BYTES scope:SCOPE_SYS
 .Llook_start\@:
 	global_load_b32 v3, v4, s[S_START:S_START+1] offset:START_GROUPS scope:SCOPE_SYS
 	s_wait_loadcnt 0x0

@@ -8,6 +8,7 @@ use crate::error::DeviceError;
 use crate::info::DeviceInfo;
 use crate::kernel::{padded, padded_len};
 use crate::memory::{Buffer, Space};
+use crate::registry::CodeLabel;
 use zrt_isa::resources::{Rsrc1, Rsrc2, Rsrc3};
 use zrt_mem::{ByteLen, GpuVa, Heap};
 use zrt_pm4::registers::{ResourceLimits, TmpringSize, WaveSize};
@@ -27,20 +28,6 @@ const SCRATCH_BUFFER_BYTES_AIM: u64 = 256 << 20;
 /// Maximum size of code, in bytes, that can be loaded as one piece, as for a container
 /// (`zrt_isa::zrt::FILE_BYTES_MAX`).
 pub const CODE_BYTES_MAX: ByteLen = ByteLen(64 << 20);
-
-/// How reports name code and find its source lines.
-#[derive(Clone, Copy, Debug)]
-pub struct CodeLabel<'a> {
-    /// Name.
-    pub name: &'a str,
-    /// Functions: offset of the first instruction in bytes, name; ascending. Offsets in reports count from the last
-    /// function that begins at or before the place, as in disassemblers.
-    pub functions: &'a [(u64, &'a str)],
-    /// Source files.
-    pub files: &'a [String],
-    /// Code offset in bytes, index into the files, line; ascending. An index that names no file ends a range.
-    pub lines: &'a [(u64, usize, u32)],
-}
 
 /// Code in device memory, at a multiple of 4096 bytes. Keep it as long as any graph that runs it.
 #[derive(Debug)]

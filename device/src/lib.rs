@@ -53,7 +53,7 @@ mod submit;
 mod waves;
 mod witness;
 
-pub use code::{CODE_BYTES_MAX, Code, CodeLabel, LaunchKernel, LaunchParameters};
+pub use code::{CODE_BYTES_MAX, Code, LaunchKernel, LaunchParameters};
 pub use counters::Counters;
 pub use device::{Device, Ticket};
 pub use diagnosis::{Diagnosis, RingExcerpt, StopCause};
@@ -63,7 +63,7 @@ pub use info::DeviceInfo;
 pub use kernel::Kernel;
 pub use memory::Buffer;
 pub use options::{DeviceOptions, RING_BYTES_DEFAULT, SPIN_US_DEFAULT};
-pub use registry::{EntryId, Place, Registry};
+pub use registry::{CodeLabel, EntryId, Place, Registry};
 pub use submit::WORDS_MAX;
 pub use waves::{WaveLoad, WavePosition, WaveState, Waves};
 pub use witness::Witness;

@@ -3,7 +3,6 @@
 //! Contract: entries come and go with buffers and kernels. Lookups happen only after a fault. It locks and allocates;
 //! never on the path of a token.
 
-use crate::code::CodeLabel;
 use core::fmt;
 use serde::Serialize;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -30,6 +29,20 @@ pub struct Place {
     pub source: Option<(String, u32)>,
     /// The text of that line, if a caller that reads files has filled it in; nothing here does.
     pub source_text: Option<String>,
+}
+
+/// How reports name code and find its source lines.
+#[derive(Clone, Copy, Debug)]
+pub struct CodeLabel<'a> {
+    /// Name.
+    pub name: &'a str,
+    /// Functions: offset of the first instruction in bytes, name; ascending. Offsets in reports count from the last
+    /// function that begins at or before the place, as in disassemblers.
+    pub functions: &'a [(u64, &'a str)],
+    /// Source files.
+    pub files: &'a [String],
+    /// Code offset in bytes, index into the files, line; ascending. An index that names no file ends a range.
+    pub lines: &'a [(u64, usize, u32)],
 }
 
 /// The names of everything in device memory.

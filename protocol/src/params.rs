@@ -473,7 +473,7 @@ block! {
         breadcrumbs_va: u64,
         /// PLAN's parameter block.
         plan_va: u64,
-        /// [`crate::Start`], written by the host once workgroups have arrived.
+        /// [`crate::Start`], written by the host once workgroups have arrived, and what says that they have.
         start_va: u64,
         /// Tasks.
         tasks: u32,

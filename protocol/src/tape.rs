@@ -5,9 +5,9 @@
 //! | [`TapeEntry`], [`TapeWait`] | the host, before the kernel starts | every workgroup |
 //! | counters | the host, zero, at first; workgroup 0 resets those of tasks, every workgroup adds | every waiting workgroup |
 //! | arrivals | the host, zero, at first; every workgroup adds, when it begins | the same workgroup |
-//! | [`Breadcrumb`]: `arrived` | its workgroup, when it begins | the host, at the start |
 //! | [`Breadcrumb`]: `epoch`, `task`, `spins` | its workgroup | the host, after a hang or on request |
 //! | [`Start`]: `groups` | the host, when workgroups have arrived | every workgroup, when it begins |
+//! | behind it, a u32 for each workgroup: it has arrived | the workgroup, when it begins | the host, at the start |
 //! | every `reserved` | the host, zero, before the kernel starts | nobody |
 
 use crate::layout::layout;
@@ -67,15 +67,14 @@ layout! {
         task: u32,
         /// Unsuccessful polls while the group waited.
         spins: u32,
-        /// 1 once a workgroup has this number.
-        arrived: u32,
         /// 0.
-        reserved: [u32; 12],
+        reserved: [u32; 13],
     }
 }
 
 layout! {
-    /// How many workgroups take part: 64 bytes. Those with this number or a higher one leave.
+    /// How many workgroups take part: 64 bytes. Those with this number or a higher one leave. Behind it lies a u32 for
+    /// each workgroup of the dispatch: 1 once one has this number.
     Start {
         /// 0 until the host knows how many have arrived.
         groups: u32,
@@ -197,7 +196,7 @@ TapeEntry 64
 ";
         assert_eq!(written(&TapeEntry::LAYOUT), expected);
         assert_eq!(written(&TapeWait::LAYOUT), "TapeWait 8\n   0 counter\n   4 units\n");
-        let expected = "Breadcrumb 64\n   0 epoch\n   4 task\n   8 spins\n  12 arrived\n  16 reserved\n";
+        let expected = "Breadcrumb 64\n   0 epoch\n   4 task\n   8 spins\n  12 reserved\n";
         assert_eq!(written(&Breadcrumb::LAYOUT), expected);
         assert_eq!(written(&Start::LAYOUT), "Start 64\n   0 groups\n   4 reserved\n");
     }

@@ -5,7 +5,7 @@ use std::mem::offset_of;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 use zrt_bringup::{DeviceChoice, Inspect, OpenOptions};
-use zrt_device::Attachment;
+use zrt_device::{Attachment, Device};
 use zrt_engine::activations::Activations;
 use zrt_engine::kv_format::KvFormat;
 use zrt_engine::memory_plan::AllocationId;
@@ -183,8 +183,10 @@ fn a_workgroup_that_finds_room_later_takes_no_part() {
     for (name, va, len) in session.resident().device.allocations().into_iter().chain(other.allocations()) {
         gpu.watch_region(&name, va.0, len.0);
     }
+    let executed = |device: &Device| device.counters().expect("readable").wave_instructions.expect("counted");
+    let before = executed(&other);
     let ticket = other.submit(&graph).expect("submits");
-    while other.counters().expect("readable").wave_instructions.unwrap_or(0) == 0 {
+    while executed(&other) == before {
         std::thread::yield_now();
     }
 

@@ -8,6 +8,7 @@ use super::options::{Mode, SessionOptions};
 use super::tape;
 use crate::executor::resident::Resident;
 use crate::memory_plan::AllocationId;
+use std::mem::offset_of;
 use std::time::{Duration, Instant};
 use zerocopy::IntoBytes;
 use zrt_device::{Buffer, Device, Graph, Kernel, Ticket};
@@ -18,7 +19,7 @@ use zrt_protocol::{Breadcrumb, COUNTERS_OFFSET, Start, TapeEntry};
 
 /// How long after the last workgroup has begun the others count as not resident. On a card they begin within
 /// microseconds of each other; the virtual device shares the host's cores.
-const ARRIVAL_GAP: Duration = Duration::from_secs(1);
+const ARRIVAL_GAP: Duration = Duration::from_secs(2);
 /// How long the host sleeps between two looks at the workgroups that have begun.
 const ARRIVAL_PAUSE: Duration = Duration::from_micros(100);
 /// How long to wait for the driver's report if none has begun.
@@ -122,8 +123,10 @@ fn prepare_mega(resident: &mut Resident, groups: Option<u32>, units: u32) -> Res
     let breadcrumbs_len = ByteLen(u64::from(groups) * size_of::<Breadcrumb>() as u64);
     let breadcrumbs = device.allocate(Heap::HostShared, breadcrumbs_len, "breadcrumbs")?;
     device.upload(&breadcrumbs, ByteLen(0), &vec![0; breadcrumbs_len.0 as usize])?;
-    let start = device.allocate(Heap::HostShared, ByteLen(size_of::<Start>() as u64), "start")?;
-    device.upload(&start, ByteLen(0), Start::default().as_bytes())?;
+    // In system memory, which needs no flush: both sides poll it, and only at the start.
+    let start_len = ByteLen(size_of::<Start>() as u64 + u64::from(groups) * 4);
+    let start = device.allocate(Heap::Host, start_len, "start")?;
+    device.upload(&start, ByteLen(0), &vec![0; start_len.0 as usize])?;
     let step_va = resident.tasks[0].header.step_va;
     let block = params::Mega {
         header: params::Mega::header(step_va, 1, RowSet::Once),
@@ -156,9 +159,7 @@ impl Drive {
                 let ticket = device.submit_resident(&mega.graph)?;
                 mega.ticket = Some(ticket);
                 mega.groups = mega.await_arrivals(device, ticket, deadline)?;
-                let start = Start { groups: mega.groups, ..Start::default() };
-                device.upload(&mega.start, ByteLen(0), start.as_bytes())?;
-                device.flush();
+                mega.start.view()?.store_u32(offset_of!(Start, groups), mega.groups);
                 Ok(true)
             }
             Drive::Mega(_) | Drive::Host { .. } => Ok(false),
@@ -231,7 +232,10 @@ impl Drive {
     /// The breadcrumbs, one for each workgroup; none in the other modes.
     fn breadcrumbs(&self, device: &mut Device) -> Result<Vec<Breadcrumb>, SessionError> {
         let Drive::Mega(mega) = self else { return Ok(Vec::new()) };
-        mega.breadcrumbs(device)
+        let mut crumbs =
+            vec![Breadcrumb::default(); mega.breadcrumbs.len.0 as usize / size_of::<Breadcrumb>()];
+        device.download(&mega.breadcrumbs, ByteLen(0), crumbs.as_mut_bytes())?;
+        Ok(crumbs)
     }
 }
 
@@ -244,10 +248,11 @@ impl Mega {
         deadline: Duration,
     ) -> Result<u32, SessionError> {
         let (began, mut moved, mut seen) = (Instant::now(), Instant::now(), 0);
+        let start = self.start.view()?;
         loop {
             // Numbers are given one by one, so those that count are the first.
-            let crumbs = self.breadcrumbs(device)?;
-            let arrived = crumbs.iter().take_while(|crumb| crumb.arrived != 0).count() as u32;
+            let has_arrived = |group: &u32| start.load_u32(size_of::<Start>() + 4 * *group as usize) != 0;
+            let arrived = (0..self.groups).take_while(has_arrived).count() as u32;
             if arrived > seen {
                 (moved, seen) = (Instant::now(), arrived);
             }
@@ -264,12 +269,5 @@ impl Mega {
             }
             std::thread::sleep(ARRIVAL_PAUSE);
         }
-    }
-
-    fn breadcrumbs(&self, device: &mut Device) -> Result<Vec<Breadcrumb>, SessionError> {
-        let mut crumbs =
-            vec![Breadcrumb::default(); self.breadcrumbs.len.0 as usize / size_of::<Breadcrumb>()];
-        device.download(&self.breadcrumbs, ByteLen(0), crumbs.as_mut_bytes())?;
-        Ok(crumbs)
     }
 }

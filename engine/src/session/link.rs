@@ -1,9 +1,9 @@
 //! The link between host and device: rings, control lines, status.
 //!
-//! Contract: every flush of a session that runs is here. What a command or a control word refers to (tokens, stop
-//! tokens, page numbers) is written before it. A call that sends a command or a control word has flushed it when it
-//! returns; [`Link::settle`] flushes [`Link::grant`] and [`Link::consumed`], once per poll. Nothing allocates, locks or
-//! makes a system call.
+//! Contract: every flush of a session is here. What a command or a control word refers to (tokens, stop tokens, page
+//! numbers) is written before it. A call that sends a command or a control word has flushed it when it returns;
+//! [`Link::settle`] flushes [`Link::grant`] and [`Link::consumed`], once per poll. Nothing allocates, locks or makes a
+//! system call.
 //!
 //! Cost: stores to mapped memory; a flush is a store and a read across PCIe.
 

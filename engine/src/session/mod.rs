@@ -173,8 +173,8 @@ impl Session {
         })
     }
 
-    /// Starts the megakernel if it runs the steps and was not started yet. Waits until its workgroups have begun, a
-    /// second longer if some have no room. [`SessionError::NotStarted`] if none begins within
+    /// Starts the megakernel if it runs the steps and was not started yet. Waits until its workgroups have begun, two
+    /// seconds longer if some have no room. [`SessionError::NotStarted`] if none begins within
     /// [`hang_after`](SessionOptions::hang_after).
     pub fn start(&mut self) -> Result<(), SessionError> {
         if self.drive.start(&mut self.resident.device, self.options.hang_after)? {
