@@ -1,7 +1,7 @@
 // The megakernel: one dispatch that runs steps until PLAN says leave. The bodies are those of the dispatch path.
 //
-// A group's number is the count of groups that have begun before it, so groups with low numbers are resident, however
-// many fit the chip. The host says how many take part, once it has seen them; a group that comes later leaves at once.
+// A group's number is the count of groups that have begun before it, so the first numbers belong to resident groups,
+// however many fit the chip. The host says how many take part, once it has seen them; a group that comes later leaves at once.
 //
 // A step: group 0 waits until every group has ended the step before, resets the counters and runs PLAN, which publishes
 // the step's number last. Every group then walks the tape: of each task it takes its share of the units, waits for the
@@ -72,7 +72,7 @@
 
 // Weights that a workgroup asks for while it waits. A piece is the part of a weight row that all lanes of a wave work on at
 // once; a unit has one piece for each wave and each weight row of its lanes. One load asks for the first 512 bytes of a
-// piece at most. That is 16 KiB a unit, and GL2 has room for those of all compute units (64 * 16 KiB of 8 MiB).
+// piece at most. That is 16 KiB a unit, and GL2 has room for those of all groups (128 * 16 KiB of 8 MiB).
 .set FETCH_PIECES, 8 * MATMUL_ROWS_PER_LANE
 .set FETCH_PIECES_LOG2, 5
 // The waves that ask: all but wave 0. It polls flags, and loads return in order, so its polls would wait for weights.
@@ -106,10 +106,11 @@
 	s_cmp_eq_u32 s[S_GROUP_WAVE], 0
 .endm
 
-// S_GROUP by arrival; S_GROUPS from the host, which waits for arrivals. Wave 0 asks, and tells the others through LDS.
+// S_GROUP by arrival; S_GROUPS from the host, which waits for arrivals. Wave 0 takes the number and waits for the host;
+// the other waves have both from LDS.
 .macro ARRIVE
 	.set S_START, 24                // [2] address of the host's word
-	.set S_ARRIVED, 26              // [2] address of this group's word less START_BYTES
+	.set S_ARRIVED, 26              // [2] address of this group's word less ARRIVED_OFFSET
 	s_load_b64 s[S_START:S_START+1], s[S_PARAMETERS:S_PARAMETERS+1], PARAM_MEGA_START_VA
 	v_mov_b32_e32 v4, 0
 	FIRST_WAVE
@@ -123,14 +124,14 @@
 	s_lshl_b32 s28, s28, 2
 	s_mov_b32 s29, 0
 	s_add_nc_u64 s[S_ARRIVED:S_ARRIVED+1], s[S_START:S_START+1], s[28:29]
-	global_store_b32 v4, v1, s[S_ARRIVED:S_ARRIVED+1] offset:START_BYTES scope:SCOPE_SYS
+	global_store_b32 v4, v1, s[S_ARRIVED:S_ARRIVED+1] offset:ARRIVED_OFFSET scope:SCOPE_SYS
 .Llook_start\@:
-	global_load_b32 v3, v4, s[S_START:S_START+1] offset:START_GROUPS scope:SCOPE_SYS
+	global_load_b32 v3, v4, s[S_START:S_START+1] offset:START_GROUPS_AND_1 scope:SCOPE_SYS
 	s_wait_loadcnt 0x0
 	v_readfirstlane_b32 s28, v3
 	s_cmp_lg_u32 s28, 0
 	s_cbranch_scc1 .Lstarted\@
-	s_sleep 8
+	s_sleep 127                                             // the word is across PCIe
 	s_branch .Llook_start\@
 .Lstarted\@:
 	ds_store_b64 v4, v[2:3]
@@ -141,6 +142,7 @@
 	s_wait_dscnt 0x0
 	v_readfirstlane_b32 s[S_GROUP], v2
 	v_readfirstlane_b32 s[S_GROUPS], v3
+	s_sub_co_u32 s[S_GROUPS], s[S_GROUPS], 1
 	GROUP_BARRIER
 .endm
 

@@ -34,8 +34,8 @@ pub use plan_state::{PlanState, STATUS_LOOKS, Status};
 pub use slot::{FinishReason, PAGE_TOKENS, SLOTS_MAX, STOP_TOKENS_MAX, Slot, SlotPhase, SlotState};
 pub use step::{Output, ROWS_MAX, Row, Step};
 pub use tape::{
-    ARRIVALS_OFFSET, BODIES, Breadcrumb, COUNTERS_OFFSET, Start, TAPE_END, TAPE_WAIT_OFFSET_BITS,
-    TAPE_WAITS_MAX, TapeEntry, TapeWait,
+    ARRIVALS_OFFSET, ARRIVED_OFFSET, BODIES, Breadcrumb, COUNTERS_OFFSET, Start, TAPE_END,
+    TAPE_WAIT_OFFSET_BITS, TAPE_WAITS_MAX, TapeEntry, TapeWait,
 };
 pub use units::{
     CHUNK_COLUMNS, GROUP_ITEMS, GROUP_WAVES, HEAD_SIZE_MAX, MATMUL_ROWS_PER_LANE, SEGMENT_BLOCKS, TILE_ROWS,
@@ -78,6 +78,7 @@ pub const NUMBERS: &[Numbers] = &[
 /// Every further number that kernels know.
 pub const CONSTANTS: &[(&str, u32)] = &[
     ("ARRIVALS_OFFSET", ARRIVALS_OFFSET),
+    ("ARRIVED_OFFSET", ARRIVED_OFFSET),
     ("BIASES_MAX", BIASES_MAX as u32),
     ("CHUNK_COLUMNS", CHUNK_COLUMNS),
     ("COUNTED_TOKENS_MAX", COUNTED_TOKENS_MAX),

@@ -461,8 +461,8 @@ block! {
 }
 
 block! {
-    /// The megakernel: runs the tape once for every step until PLAN says leave. Any number of workgroups from 1 to the
-    /// number that can be resident.
+    /// The megakernel: runs the tape once for every step until PLAN says leave. Any number of workgroups may be
+    /// dispatched; [`crate::Start`] says how many take part, of those that are resident.
     Mega = Mega {
         /// [`crate::TapeEntry`] for each task, then one with the body [`crate::TAPE_END`].
         tape_va: u64,

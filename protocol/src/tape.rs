@@ -6,8 +6,8 @@
 //! | counters | the host, zero, at first; workgroup 0 resets those of tasks, every workgroup adds | every waiting workgroup |
 //! | arrivals | the host, zero, at first; every workgroup adds, when it begins | the same workgroup |
 //! | [`Breadcrumb`]: `epoch`, `task`, `spins` | its workgroup | the host, after a hang or on request |
-//! | [`Start`]: `groups` | the host, when workgroups have arrived | every workgroup, when it begins |
-//! | behind it, a u32 for each workgroup: it has arrived | the workgroup, when it begins | the host, at the start |
+//! | [`Start`]: `groups_and_1` | the host: zero; how many, when they have arrived | workgroups that begin |
+//! | words from [`ARRIVED_OFFSET`] on | the host, zero, at first; each by the workgroup with its number | the host |
 //! | every `reserved` | the host, zero, before the kernel starts | nobody |
 
 use crate::layout::layout;
@@ -20,6 +20,8 @@ pub const TAPE_END: u32 = u32::MAX;
 pub const COUNTERS_OFFSET: u32 = 256;
 /// Bytes from the counter of workgroups that have ended the step to that of workgroups that have begun.
 pub const ARRIVALS_OFFSET: u32 = 64;
+/// Bytes from [`Start`] to what workgroups store behind it: a line of GL2 of its own.
+pub const ARRIVED_OFFSET: u32 = 256;
 /// Bits of a wait's counter field that hold its offset; the bits above hold the row set of the task that is waited for.
 pub const TAPE_WAIT_OFFSET_BITS: u32 = 28;
 
@@ -43,7 +45,7 @@ layout! {
         plane_va: u64,
         /// Whole pieces of the plane; 0: nothing is prefetched.
         pieces: u32,
-        /// The workgroup that takes unit 0, modulo the number of workgroups; the next one takes unit 1.
+        /// The workgroup that takes unit 0, modulo the number that takes part; the next one takes unit 1.
         first_group: u32,
     }
 }
@@ -73,11 +75,11 @@ layout! {
 }
 
 layout! {
-    /// How many workgroups take part: 64 bytes. Those with this number or a higher one leave. Behind it lies a u32 for
-    /// each workgroup of the dispatch: 1 once one has this number.
+    /// How many workgroups take part: 64 bytes. Those with this number or a higher one leave. From [`ARRIVED_OFFSET`]
+    /// on there is a u32 for each workgroup of the dispatch: 1 once one has this number.
     Start {
-        /// 0 until the host knows how many have arrived.
-        groups: u32,
+        /// 0 until the host knows how many have arrived; then 1 more than take part, so 1 if all shall leave.
+        groups_and_1: u32,
         /// 0.
         reserved: [u32; 15],
     }
@@ -198,7 +200,7 @@ TapeEntry 64
         assert_eq!(written(&TapeWait::LAYOUT), "TapeWait 8\n   0 counter\n   4 units\n");
         let expected = "Breadcrumb 64\n   0 epoch\n   4 task\n   8 spins\n  12 reserved\n";
         assert_eq!(written(&Breadcrumb::LAYOUT), expected);
-        assert_eq!(written(&Start::LAYOUT), "Start 64\n   0 groups\n   4 reserved\n");
+        assert_eq!(written(&Start::LAYOUT), "Start 64\n   0 groups_and_1\n   4 reserved\n");
     }
 
     /// A tape that was written down names its bodies by these numbers.
@@ -218,6 +220,6 @@ TapeEntry 64
         ]);
         assert!(places.into_iter().all(|(number, name)| BODIES[number] == name));
         assert_eq!((BODIES.len(), TAPE_END), (87, 0xffff_ffff));
-        assert_eq!((ARRIVALS_OFFSET, COUNTERS_OFFSET), (64, 256));
+        assert_eq!((ARRIVALS_OFFSET, COUNTERS_OFFSET, ARRIVED_OFFSET), (64, 256, 256));
     }
 }

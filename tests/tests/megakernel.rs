@@ -5,7 +5,7 @@ use std::mem::offset_of;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 use zrt_bringup::{DeviceChoice, Inspect, OpenOptions};
-use zrt_device::{Attachment, Device};
+use zrt_device::{Attachment, Buffer, Device, Graph, Kernel, Ticket};
 use zrt_engine::activations::Activations;
 use zrt_engine::kv_format::KvFormat;
 use zrt_engine::memory_plan::AllocationId;
@@ -147,7 +147,7 @@ fn workgroups_without_room_take_no_part() {
     for seed in 0..2 {
         let config = Config { compute_units: 1, ..checked_config(seed) };
         let (mut session, _) = checked_session_over(&model, &options(Mode::Mega, 5), config);
-        assert_eq!(session.groups(), Some(5), "of the dispatch");
+        assert_eq!(session.groups(), None, "it has not started");
         session.start().expect("starts");
         assert_eq!(session.groups(), Some(2), "that are resident");
         let handles: Vec<_> = three().iter().map(|one| one.submit(&mut session)).collect();
@@ -157,6 +157,52 @@ fn workgroups_without_room_take_no_part() {
         let device = session.close(LEAVE).expect("all five leave");
         let findings = device.findings().expect("readable");
         assert!(findings.is_empty(), "{findings:?}");
+    }
+}
+
+/// What the device has allocated are the regions that the checking mode knows.
+fn watch(gpu: &VirtualGpu, device: &Device) {
+    for (name, va, len) in device.allocations() {
+        gpu.watch_region(&name, va.0, len.0);
+    }
+}
+
+/// A kernel that waits for a word on a device, and keeps others out of the room that it takes.
+struct Waiting {
+    word: Buffer,
+    ticket: Ticket,
+    _kept: (Kernel, Graph),
+}
+
+impl Waiting {
+    /// A workgroup with that much LDS, once it runs.
+    fn start(gpu: &VirtualGpu, device: &mut Device, lds_bytes: u32) -> Waiting {
+        let shape = Shape { name: "waits", work_items: 32, lds_bytes };
+        let bytes = WAIT_FOR_WORD.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let code = Code { bytes, lines: Vec::new() };
+        let kernel = device.load_kernel(&container(&shape, &code)).expect("loads");
+        let word = device.allocate(Heap::HostShared, ByteLen(32), "word").expect("allocates");
+        device.upload(&word, ByteLen(0), &[0; 32]).expect("writable");
+        let mut recorder = device.recorder(1).expect("records");
+        recorder.dispatch(&kernel, word.va, [1, 1, 1]).expect("records");
+        let graph = recorder.finish().expect("records");
+        watch(gpu, device);
+        let executed =
+            |device: &Device| device.counters().expect("readable").wave_instructions.expect("counted");
+        let before = executed(device);
+        let ticket = device.submit(&graph).expect("submits");
+        let start = Instant::now();
+        while executed(device) == before {
+            assert!(start.elapsed() < LEAVE, "it begins");
+            std::thread::yield_now();
+        }
+        Waiting { word, ticket, _kept: (kernel, graph) }
+    }
+
+    fn end(self, device: &mut Device) {
+        device.upload(&self.word, ByteLen(0), &1_u32.to_le_bytes()).expect("writable");
+        device.flush();
+        device.wait(self.ticket, LEAVE).expect("it ends");
     }
 }
 
@@ -171,35 +217,18 @@ fn a_workgroup_that_finds_room_later_takes_no_part() {
     let mut other = open();
     let options = options(Mode::Mega, 2);
     let mut session = Session::prepare(open(), &model, &options, &mut |_, _| {}).expect("prepares");
-    let shape = Shape { name: "waits", work_items: 32, lds_bytes: 20 << 10 };
-    let code =
-        Code { bytes: WAIT_FOR_WORD.iter().flat_map(|word| word.to_le_bytes()).collect(), lines: vec![] };
-    let kernel = other.load_kernel(&container(&shape, &code)).expect("loads");
-    let word = other.allocate(Heap::HostShared, ByteLen(32), "word").expect("allocates");
-    other.upload(&word, ByteLen(0), &[0; 32]).expect("writable");
-    let mut recorder = other.recorder(1).expect("records");
-    recorder.dispatch(&kernel, word.va, [1, 1, 1]).expect("records");
-    let graph = recorder.finish().expect("records");
-    for (name, va, len) in session.resident().device.allocations().into_iter().chain(other.allocations()) {
-        gpu.watch_region(&name, va.0, len.0);
-    }
-    let executed = |device: &Device| device.counters().expect("readable").wave_instructions.expect("counted");
-    let before = executed(&other);
-    let ticket = other.submit(&graph).expect("submits");
-    while executed(&other) == before {
-        std::thread::yield_now();
-    }
-
+    watch(&gpu, &session.resident().device);
+    let waiting = Waiting::start(&gpu, &mut other, 20 << 10);
+    let start = Instant::now();
     session.start().expect("starts");
     assert_eq!(session.groups(), Some(1), "the other has no room");
     let handles: Vec<_> = three().iter().map(|one| one.submit(&mut session)).collect();
     let mut told = Told::new(handles.len());
     while told.tokens.iter().all(Vec::is_empty) {
+        assert!(start.elapsed() < 2 * LEAVE, "a token comes");
         told.poll(&mut session, &handles).expect("the session runs");
     }
-    other.upload(&word, ByteLen(0), &1_u32.to_le_bytes()).expect("writable");
-    other.flush();
-    other.wait(ticket, LEAVE).expect("it ends");
+    waiting.end(&mut other);
     told.run(&mut session, &handles).expect("the session runs");
     assert_eq!(told.tokens, expected(&model, CONTEXT, &three()));
     let device = session.close(LEAVE).expect("both leave");
@@ -218,6 +247,30 @@ fn a_kernel_that_does_not_begin_is_told() {
     let Err(error) = session.start() else { panic!("it started") };
     let SessionError::NotStarted { waited, groups: 3 } = error else { panic!("{error}") };
     assert!(waited >= hang_after, "{waited:?}");
+    let again = session.start().expect_err("it does not start later");
+    assert!(matches!(again, SessionError::NotStarted { .. }), "{again}");
+    session.close(LEAVE).expect("the kernel has ended");
+}
+
+/// Another queue's kernel takes all room for longer than a session waits. When it ends, the megakernel begins and must
+/// leave at once.
+#[test]
+fn a_kernel_that_begins_too_late_leaves() {
+    let gpu = VirtualGpu::new(Config { compute_units: 1, ..checked_config(1) }).expect("powers up");
+    let process = Attachment::over(gpu.clone()).expect("the board's one process");
+    let open = || zrt_bringup::open_over(&process, &OpenOptions::default()).expect("opens");
+    let (mut other, device) = (open(), open());
+    let model = load(&repository_model("tales-qwen3-Q4_0.gguf"));
+    let options = SessionOptions { hang_after: Duration::from_millis(200), ..options(Mode::Mega, 2) };
+    let mut session = Session::prepare(device, &model, &options, &mut |_, _| {}).expect("prepares");
+    watch(&gpu, &session.resident().device);
+    let waiting = Waiting::start(&gpu, &mut other, 60 << 10);
+    let error = session.start().expect_err("there is no room");
+    assert!(matches!(error, SessionError::NotStarted { groups: 2, .. }), "{error}");
+    waiting.end(&mut other);
+    let device = session.close(LEAVE).expect("both workgroups leave");
+    let findings = device.findings().expect("readable");
+    assert!(findings.is_empty(), "{findings:?}");
 }
 
 #[test]
@@ -303,7 +356,7 @@ fn more_workgroups_than_are_resident_are_refused() {
     let SessionError::Groups { groups, resident, per_unit, units } = &error else { panic!("{error}") };
     assert_eq!((*groups, *units, *resident), (1 << 20, 64, 64 * per_unit));
     let says = error.to_string();
-    assert!(says.contains("are resident at once") && says.contains("could not take part"), "{says}");
+    assert!(says.contains("are resident at once") && says.contains("would take no part"), "{says}");
     let Err(error) = open(&options(Mode::Mega, resident + 1)) else { panic!("it opened") };
     assert!(matches!(error, SessionError::Groups { .. }), "{error}");
     assert!(open(&options(Mode::Mega, *resident)).is_ok(), "as many as are resident");

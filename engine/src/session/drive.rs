@@ -15,7 +15,7 @@ use zrt_device::{Buffer, Device, Graph, Kernel, Ticket};
 use zrt_isa::resources::{GroupNeeds, WaveSize};
 use zrt_mem::{ByteLen, Heap};
 use zrt_protocol::params::{self, PARAMETER_BYTES_MAX, RowSet};
-use zrt_protocol::{Breadcrumb, COUNTERS_OFFSET, Start, TapeEntry};
+use zrt_protocol::{ARRIVED_OFFSET, Breadcrumb, COUNTERS_OFFSET, Start, TapeEntry};
 
 /// How long after the last workgroup has begun the others count as not resident. On a card they begin within
 /// microseconds of each other; the virtual device shares the host's cores.
@@ -33,8 +33,10 @@ pub(super) struct Mega {
     breadcrumbs: Buffer,
     start: Buffer,
     _block: Buffer,
-    /// Workgroups: of the dispatch, and once the kernel has started those that take part.
-    groups: u32,
+    /// Workgroups of the dispatch.
+    dispatched: u32,
+    /// Those that take part, as the kernel was told; 0 if none began in time.
+    groups: Option<u32>,
     kernel: Kernel,
     graph: Graph,
     /// `None` until the kernel is started.
@@ -124,7 +126,7 @@ fn prepare_mega(resident: &mut Resident, groups: Option<u32>, units: u32) -> Res
     let breadcrumbs = device.allocate(Heap::HostShared, breadcrumbs_len, "breadcrumbs")?;
     device.upload(&breadcrumbs, ByteLen(0), &vec![0; breadcrumbs_len.0 as usize])?;
     // In system memory, which needs no flush: both sides poll it, and only at the start.
-    let start_len = ByteLen(size_of::<Start>() as u64 + u64::from(groups) * 4);
+    let start_len = ByteLen(u64::from(ARRIVED_OFFSET) + u64::from(groups) * 4);
     let start = device.allocate(Heap::Host, start_len, "start")?;
     device.upload(&start, ByteLen(0), &vec![0; start_len.0 as usize])?;
     let step_va = resident.tasks[0].header.step_va;
@@ -144,7 +146,19 @@ fn prepare_mega(resident: &mut Resident, groups: Option<u32>, units: u32) -> Res
     let mut recorder = device.recorder(1)?;
     recorder.dispatch(&kernel, parameters.va, [groups, 1, 1])?;
     let graph = recorder.finish()?;
-    Ok(Mega { tape, counters, breadcrumbs, start, _block: parameters, groups, kernel, graph, ticket: None })
+    let (dispatched, groups, ticket) = (groups, None, None);
+    Ok(Mega {
+        tape,
+        counters,
+        breadcrumbs,
+        start,
+        _block: parameters,
+        dispatched,
+        groups,
+        kernel,
+        graph,
+        ticket,
+    })
 }
 
 impl Drive {
@@ -152,24 +166,30 @@ impl Drive {
     /// resident. Returns whether it was started now.
     ///
     /// # Errors
-    /// [`SessionError::NotStarted`] if no workgroup begins within `deadline`.
+    /// [`SessionError::NotStarted`] if no workgroup begins within `deadline`: the kernel leaves as soon as it does, and
+    /// cannot be started again.
     pub fn start(&mut self, device: &mut Device, deadline: Duration) -> Result<bool, SessionError> {
-        match self {
-            Drive::Mega(mega) if mega.ticket.is_none() => {
-                let ticket = device.submit_resident(&mega.graph)?;
-                mega.ticket = Some(ticket);
-                mega.groups = mega.await_arrivals(device, ticket, deadline)?;
-                mega.start.view()?.store_u32(offset_of!(Start, groups), mega.groups);
-                Ok(true)
+        let Drive::Mega(mega) = self else { return Ok(false) };
+        match mega.groups {
+            Some(0) => {
+                return Err(SessionError::NotStarted { waited: Duration::ZERO, groups: mega.dispatched });
             }
-            Drive::Mega(_) | Drive::Host { .. } => Ok(false),
+            Some(_) => return Ok(false),
+            None => {}
         }
+        let ticket = device.submit_resident(&mega.graph)?;
+        mega.ticket = Some(ticket);
+        let arrived = mega.await_arrivals(device, ticket, deadline);
+        let groups = *arrived.as_ref().unwrap_or(&0);
+        mega.groups = Some(groups);
+        mega.start.view()?.store_u32(offset_of!(Start, groups_and_1), groups + 1);
+        arrived.map(|_| true)
     }
 
-    /// Workgroups of the megakernel: those that take part, once it has started. `None` in the other modes.
+    /// Workgroups of the megakernel that take part, once it has started. `None` in the other modes.
     pub fn groups(&self) -> Option<u32> {
         let Drive::Mega(mega) = self else { return None };
-        Some(mega.groups)
+        mega.groups
     }
 
     /// Submits the next step if the host drives steps and there may be something to do. Returns whether a step was
@@ -247,16 +267,17 @@ impl Mega {
         ticket: Ticket,
         deadline: Duration,
     ) -> Result<u32, SessionError> {
-        let (began, mut moved, mut seen) = (Instant::now(), Instant::now(), 0);
         let start = self.start.view()?;
+        let has_arrived = |group: &u32| start.load_u32(ARRIVED_OFFSET as usize + 4 * *group as usize) != 0;
+        let began = Instant::now();
+        let (mut moved, mut seen) = (began, 0);
         loop {
             // Numbers are given one by one, so those that count are the first.
-            let has_arrived = |group: &u32| start.load_u32(size_of::<Start>() + 4 * *group as usize) != 0;
-            let arrived = (0..self.groups).take_while(has_arrived).count() as u32;
+            let arrived = (0..self.dispatched).take_while(has_arrived).count() as u32;
             if arrived > seen {
                 (moved, seen) = (Instant::now(), arrived);
             }
-            if arrived == self.groups || arrived > 0 && moved.elapsed() >= ARRIVAL_GAP {
+            if arrived == self.dispatched || arrived > 0 && moved.elapsed() >= ARRIVAL_GAP {
                 return Ok(arrived);
             }
             if arrived == 0 && began.elapsed() >= deadline {
@@ -265,7 +286,7 @@ impl Mega {
                 {
                     return Err(error.into());
                 }
-                return Err(SessionError::NotStarted { waited: began.elapsed(), groups: self.groups });
+                return Err(SessionError::NotStarted { waited: began.elapsed(), groups: self.dispatched });
             }
             std::thread::sleep(ARRIVAL_PAUSE);
         }

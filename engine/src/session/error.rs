@@ -30,7 +30,7 @@ pub enum SessionError {
     Option { what: &'static str, value: u64, range: &'static str },
     #[error(
         "{groups} workgroups of the megakernel are more than the {resident} that are resident at once \
-         ({per_unit} on each of {units} compute units); the others could not take part"
+         ({per_unit} on each of {units} compute units); the others would take no part"
     )]
     Groups { groups: u32, resident: u32, per_unit: u32, units: u32 },
     #[error("none of the megakernel's {groups} workgroups has begun within {waited:?}")]

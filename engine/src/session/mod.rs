@@ -175,7 +175,7 @@ impl Session {
 
     /// Starts the megakernel if it runs the steps and was not started yet. Waits until its workgroups have begun, two
     /// seconds longer if some have no room. [`SessionError::NotStarted`] if none begins within
-    /// [`hang_after`](SessionOptions::hang_after).
+    /// [`hang_after`](SessionOptions::hang_after): the session can then be closed, and not be started again.
     pub fn start(&mut self) -> Result<(), SessionError> {
         if self.drive.start(&mut self.resident.device, self.options.hang_after)? {
             self.watch = Watch::new(self.options.hang_after);
@@ -479,7 +479,7 @@ impl Session {
         Ok(self.link.status())
     }
 
-    /// Workgroups of the megakernel: those that take part, once it has started. `None` in the other modes.
+    /// Workgroups of the megakernel that take part, once it has started. `None` in the other modes.
     pub fn groups(&self) -> Option<u32> {
         self.drive.groups()
     }

@@ -85,7 +85,8 @@ pub struct SessionOptions {
     pub activations: Activations,
     /// Workgroups of the megakernel, and the maximum of each dispatch; `None`: as many of the megakernel as should be
     /// resident at once, and one for each compute unit in a dispatch. Those of the megakernel that are not resident
-    /// when it starts take no part.
+    /// when it starts take no part. As many as should be resident take all registers of the chip, so nothing else runs
+    /// beside them; one for each compute unit leaves half of it to a display or another device of the process.
     pub groups: Option<u32>,
     /// Entries of the input ring, a power of two.
     pub input_entries: u32,
@@ -93,7 +94,8 @@ pub struct SessionOptions {
     pub output_entries: u32,
     /// Where the output ring lies: [`Heap::Host`], or [`Heap::HostShared`] for VRAM.
     pub output_heap: Heap,
-    /// How long a session may make no progress while requests run before it counts as hung; a hang is reported within
+    /// How long the megakernel may take to begin. How long a session may make no progress while requests run before it
+    /// counts as hung; a hang is reported within
     /// twice that time.
     pub hang_after: Duration,
     /// Shuffles the pages of the cache with this seed; no result depends on it.

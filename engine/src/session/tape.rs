@@ -60,9 +60,9 @@ fn counter(task: usize) -> u32 {
     COUNTERS_OFFSET + task as u32 * 4
 }
 
-/// The workgroup of each task's unit 0, by task number. A task begins where the one before it has ended, so that small
-/// tasks that can run at once do not meet in the first groups. How many units an operation over each row has is known
-/// in the step alone: the next task begins where it does.
+/// The workgroup of each task's unit 0, by task number, of `groups` in the dispatch. A task begins where the one before
+/// it has ended, so that small tasks that can run at once do not meet in the first groups. How many units an operation
+/// over each row has is known in the step alone: the next task begins where it does.
 pub fn first_groups(tasks: &[Task], groups: u32) -> Vec<u32> {
     let groups = groups.max(1);
     let each = [RowSet::EachActive as u32, RowSet::EachOutput as u32];
