@@ -6,7 +6,7 @@
 //! formats q8_0=184 q4_0=184 q4_k=192 q6_k=192 q4_1=192 q5_0=189 q5_1=192 q2_k=192 q3_k=192 q5_k=192 iq4_nl=189
 //! formats iq4_xs=190 mxfp4=189 iq_codes=192 int8=186
 //! sgprs 98
-//! lds 20480
+//! lds 27136
 
 .include "include/protocol.inc"
 .include "include/machine.inc"

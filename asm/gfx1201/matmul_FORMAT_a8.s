@@ -6,7 +6,7 @@
 //! formats q8_0=176 q4_0=176 q4_k=184 q6_k=184 q4_1=184 q5_0=181 q5_1=184 q2_k=176 q3_k=184 q5_k=184 iq4_nl=181
 //! formats iq4_xs=182 mxfp4=181 iq_codes=184 int8=178
 //! sgprs 98
-//! lds 20480
+//! lds 27136
 
 .include "include/protocol.inc"
 .include "include/machine.inc"

@@ -12,7 +12,7 @@ use zerocopy::IntoBytes;
 use zrt_protocol::params::{self, RowSet};
 use zrt_protocol::{
     ROWS_MAX, Row, Step, TILED_ROWS_MIN, integer_lanes_per_row_log2, matmul_rows_per_unit,
-    quantised_factors_offset, quantised_row_bytes, quantised_rows_held, quantised_segments,
+    quantised_factors_offset, quantised_row_bytes, quantised_rows_held, quantised_segments, tile_parts_log2,
 };
 
 /// Integer formats whose rows may have so many columns.
@@ -251,7 +251,7 @@ impl Product {
             input_stride: stride as u32,
             output_stride: output_stride as u32,
             factors_offset: quantise.factors_offset,
-            reserved: 0,
+            tile_parts_log2: tile_parts_log2(self.weight_rows as u32),
         };
         let before = device.wave_instructions();
         run(&mut device, &self.kernel(), block.as_bytes());

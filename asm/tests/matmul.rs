@@ -142,7 +142,7 @@ impl Product {
             input_stride: input_stride as u32,
             output_stride: output_stride as u32,
             factors_offset: 0,
-            reserved: 0,
+            tile_parts_log2: 0,
         };
         Run { device, block, groups: case.groups.unwrap_or(units), output_va, expected }
     }

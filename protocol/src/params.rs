@@ -195,8 +195,9 @@ block! {
         output_stride: u32,
         /// Bytes from an input row of integers to its factors; 0 for `f32`.
         factors_offset: u32,
-        /// 0.
-        reserved: u32,
+        /// log2 of the parts among which the segments of a row are dealt out in steps of three tiles or more, 0 or 1
+        /// ([`crate::tile_parts_log2`]).
+        tile_parts_log2: u32,
     }
 }
 
@@ -589,7 +590,7 @@ Matmul 112
   96 input_stride
  100 output_stride
  104 factors_offset
- 108 reserved
+ 108 tile_parts_log2
 Rope 56
   24 vector_va
   32 table_va

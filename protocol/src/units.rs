@@ -62,11 +62,28 @@ pub const TILE_ROWS: u32 = 16;
 /// leaves compute units idle in all but large matrices (`docs/decisions/0036-rows-in-tiles.md`).
 pub const TILED_ROWS_MIN: u32 = 9;
 
-/// Weight rows that one unit of a MATMUL of `rows` rows in tiles makes; a unit of the tape beyond the last of them
-/// makes none.
-pub const fn tiled_weight_rows_per_unit(rows: u32) -> u32 {
-    let waves = if rows > TILE_ROWS { GROUP_WAVES / 2 } else { GROUP_WAVES };
-    waves * TILE_ROWS
+/// Tiles that every wave of a MATMUL in tiles takes itself; of more, half of the waves have the others.
+const WAVE_TILES_FEW: u32 = 2;
+/// Weight rows from which on a MATMUL of three tiles or more has a unit for each of 128 workgroups, two on each compute
+/// unit, without parts.
+const UNDIVIDED_WEIGHT_ROWS_MIN: u32 = 128 * 64;
+
+/// log2 of the parts of a workgroup's waves among which a MATMUL of three tiles or more deals out the segments of a row.
+/// Parts share less of what they load, so that there are some only where workgroups would have nothing to do.
+pub const fn tile_parts_log2(weight_rows: u32) -> u32 {
+    if weight_rows < UNDIVIDED_WEIGHT_ROWS_MIN { 1 } else { 0 }
+}
+
+/// Weight rows that one unit of a MATMUL of `rows` rows in tiles makes, with `chunks` chunks in a weight row; a unit of
+/// the tape beyond the last of them makes none. Its 8 waves are parts, tiles of the step and weight tiles.
+pub const fn tiled_weight_rows_per_unit(rows: u32, chunks: u32, tile_parts_log2: u32) -> u32 {
+    let is_few = rows.div_ceil(TILE_ROWS) <= WAVE_TILES_FEW;
+    let parts_log2_max = if is_few { GROUP_WAVES.ilog2() - 1 } else { tile_parts_log2 };
+    // A part has a segment at least.
+    let segments_log2 = chunks.div_ceil(SEGMENT_BLOCKS).ilog2();
+    let parts_log2 = if segments_log2 < parts_log2_max { segments_log2 } else { parts_log2_max };
+    let waves = GROUP_WAVES >> parts_log2;
+    (if is_few { waves } else { waves / 2 }) * TILE_ROWS
 }
 
 /// Quantised rows that there is room for where a step has at most `rows`: whole tiles.
@@ -93,7 +110,12 @@ mod tests {
         assert_eq!(columns.map(integer_lanes_per_row_log2), [3, 3, 4, 4, 5, 5, 5, 5]);
         assert_eq!(columns.map(quantised_segments), [1, 1, 2, 2, 4, 4, 8, 16]);
         assert_eq!((quantised_factors_offset(288, 2), quantised_row_bytes(4096, 1)), (1024, 5120));
-        assert_eq!([9, 16, 17, 128].map(tiled_weight_rows_per_unit), [128, 128, 64, 64]);
+        let of_rows = |chunks, parts| [9, 32, 33, 128].map(|rows| tiled_weight_rows_per_unit(rows, chunks, parts));
+        assert_eq!(of_rows(128, 0), [32, 32, 64, 64]);
+        assert_eq!(of_rows(128, 1), [32, 32, 32, 32]);
+        assert_eq!([1, 8, 9, 24, 25].map(|chunks| of_rows(chunks, 1)[0]), [128, 128, 64, 64, 32]);
+        assert_eq!([8, 9].map(|chunks| of_rows(chunks, 1)[3]), [64, 32]);
+        assert_eq!([8191, 8192].map(tile_parts_log2), [1, 0]);
         assert_eq!([1, 8, 9, 16, 17, 128].map(quantised_rows_held), [1, 8, 16, 16, 32, 128]);
     }
 }

@@ -96,10 +96,14 @@ fn is_tiled(block: &Matmul, rows: u32) -> bool {
     block.factors_offset != 0 && rows >= TILED_ROWS_MIN
 }
 
+fn tiled_rows_per_unit(block: &Matmul, rows: u32) -> u32 {
+    tiled_weight_rows_per_unit(rows, block.chunks, block.tile_parts_log2)
+}
+
 /// Units of a product of tiles that have weight rows, and the turns that each takes: a unit of the tape goes on where
 /// there are fewer of them than tiles need.
 fn tiled_units(block: &Matmul, rows: u32) -> (u32, u32) {
-    let needed = block.weight_rows.div_ceil(tiled_weight_rows_per_unit(rows)).max(1);
+    let needed = block.weight_rows.div_ceil(tiled_rows_per_unit(block, rows)).max(1);
     let units = needed.min(block.header.units.max(1));
     (units, needed.div_ceil(units))
 }
@@ -117,7 +121,7 @@ fn cut(task: &mut Task, rows: StepRows, units: u32) {
         let counted =
             if block.header.rows & 0xff == RowSet::AllOutputs as u32 { rows.outputs() } else { rows.rows() };
         let of_unit = match is_tiled(&block, counted) {
-            true => tiled_weight_rows_per_unit(counted) * tiled_units(&block, counted).1,
+            true => tiled_rows_per_unit(&block, counted) * tiled_units(&block, counted).1,
             false => matmul_rows_per_unit(block.lanes_per_row_log2),
         };
         write(offset_of!(Matmul, weight_rows), block.weight_rows.min(units * of_unit));

@@ -452,7 +452,7 @@ fn matmul(
                 zrt_protocol::quantised_factors_offset(columns, activations.integer_bytes())
             }
         },
-        reserved: 0,
+        tile_parts_log2: zrt_protocol::tile_parts_log2(weight_rows),
     };
     lowered(kernel, parameters.header, parameters)
 }
