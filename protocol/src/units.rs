@@ -110,7 +110,8 @@ mod tests {
         assert_eq!(columns.map(integer_lanes_per_row_log2), [3, 3, 4, 4, 5, 5, 5, 5]);
         assert_eq!(columns.map(quantised_segments), [1, 1, 2, 2, 4, 4, 8, 16]);
         assert_eq!((quantised_factors_offset(288, 2), quantised_row_bytes(4096, 1)), (1024, 5120));
-        let of_rows = |chunks, parts| [9, 32, 33, 128].map(|rows| tiled_weight_rows_per_unit(rows, chunks, parts));
+        let of_rows =
+            |chunks, parts| [9, 32, 33, 128].map(|rows| tiled_weight_rows_per_unit(rows, chunks, parts));
         assert_eq!(of_rows(128, 0), [32, 32, 64, 64]);
         assert_eq!(of_rows(128, 1), [32, 32, 32, 32]);
         assert_eq!([1, 8, 9, 24, 25].map(|chunks| of_rows(chunks, 1)[0]), [128, 128, 64, 64, 32]);

@@ -329,15 +329,15 @@ mod tests {
         assert_eq!(of(RowSet::Once), units(3, 1, false));
     }
 
-    /// A unit of tiles has 64 weight rows and takes more of them where units are few: a sample has no more rows than
+    /// A unit of tiles has 32 or 64 weight rows of 4096 columns and takes more of them where units are few: a sample has no more rows than
     /// units.
     #[test]
     fn units_of_tiles_are_not_those_of_the_tape() {
         let mut block = Matmul::new_zeroed();
         block.header = Matmul::header(0, 128, RowSet::AllActive);
-        (block.weight_rows, block.columns, block.lanes_per_row_log2, block.factors_offset) =
-            (4096, 4096, 5, 4096);
-        let mut task = Task {
+        (block.weight_rows, block.columns, block.chunks) = (4096, 4096, 128);
+        (block.lanes_per_row_log2, block.factors_offset) = (5, 4096);
+        let task = |block: Matmul| Task {
             kernel: "matmul_q4_k_a8",
             parameters: block.as_bytes().to_vec(),
             header: block.header,
@@ -346,11 +346,15 @@ mod tests {
             barrier_before: false,
             instruction: None,
         };
-        let of = |rows| TaskUnits::of(&task, StepRows::Prompt { rows, position: 0 }).total;
-        assert_eq!([8, 9, 16, 17, 128].map(of), [128, 32, 32, 64, 64]);
+        let of = |block, rows| TaskUnits::of(&task(block), StepRows::Prompt { rows, position: 0 }).total;
+        assert_eq!([8, 9, 32, 33, 128].map(|rows| of(block, rows)), [128, 128, 128, 64, 64]);
+        let divided = Matmul { tile_parts_log2: 1, ..block };
+        assert_eq!([9, 32, 33, 128].map(|rows| of(divided, rows)), [128; 4]);
         // 128 weight rows of 256 columns are one unit of the tape, and two turns of tiles.
-        let short = Matmul { header: Matmul::header(0, 1, RowSet::AllActive), weight_rows: 128, ..block };
-        assert_eq!([16, 17].map(|rows| tiled_units(&short, rows)), [(1, 1), (1, 2)]);
+        let short =
+            Matmul { header: Matmul::header(0, 1, RowSet::AllActive), weight_rows: 128, chunks: 8, ..block };
+        assert_eq!([32, 33].map(|rows| tiled_units(&short, rows)), [(1, 1), (1, 2)]);
+        let mut task = task(block);
         cut(&mut task, StepRows::Prompt { rows: 128, position: 0 }, 2);
         let block = matmul(&task).expect("a matmul");
         assert_eq!((block.header.units, block.weight_rows), (2, 128));
