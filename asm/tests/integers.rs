@@ -308,8 +308,8 @@ fn products_of_tiles_of_every_format_shape_and_mode() {
     }
 }
 
-/// Every number of segments up to two rounds of four parts and more, whole and with a short last one; the last round has a
-/// segment for some of the parts only.
+/// Every number of segments up to two rounds of four parts and more, whole and with a short last one; in the last round
+/// only some of the parts have a segment.
 #[test]
 fn products_of_tiles_whatever_the_parts_have() {
     for segments in 1..=9 {

@@ -58,8 +58,8 @@ pub const fn quantised_row_bytes(columns: u32, limbs: u32) -> u32 {
 /// Rows of a tile: those of a step that a matrix instruction takes.
 pub const TILE_ROWS: u32 = 16;
 /// Rows of an operation's row set from which on quantised rows lie in tiles and their matmuls use matrix instructions.
-/// Both ways make the same bits. By instructions alone tiles are less work from 6 rows on; but a step of one tile
-/// leaves compute units idle in all but large matrices (`docs/decisions/0036-rows-in-tiles.md`).
+/// Both ways make the same bits. By instructions alone tiles are less work from 6 rows on; but a wave of one tile waits
+/// for loads (`docs/decisions/0044-segments-dealt-out.md`).
 pub const TILED_ROWS_MIN: u32 = 9;
 
 /// Tiles that every wave of a MATMUL in tiles takes itself; of more, half of the waves have the others.
@@ -68,8 +68,8 @@ const WAVE_TILES_FEW: u32 = 2;
 /// unit, without parts.
 const UNDIVIDED_WEIGHT_ROWS_MIN: u32 = 128 * 64;
 
-/// log2 of the parts of a workgroup's waves among which a MATMUL of three tiles or more deals out the segments of a row.
-/// Parts share less of what they load, so that there are some only where workgroups would have nothing to do.
+/// log2 of the parts of a workgroup's waves among which a MATMUL of three tiles or more deals out the segments of a
+/// row. Parts share less of what they load, so that there are some only where workgroups would have nothing to do.
 pub const fn tile_parts_log2(weight_rows: u32) -> u32 {
     if weight_rows < UNDIVIDED_WEIGHT_ROWS_MIN { 1 } else { 0 }
 }

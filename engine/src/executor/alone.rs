@@ -329,8 +329,8 @@ mod tests {
         assert_eq!(of(RowSet::Once), units(3, 1, false));
     }
 
-    /// A unit of tiles has 32 or 64 weight rows of 4096 columns and takes more of them where units are few: a sample has no more rows than
-    /// units.
+    /// A unit of tiles has 32 or 64 weight rows of 4096 columns, and more where units are few: a sample has no more
+    /// rows than units.
     #[test]
     fn units_of_tiles_are_not_those_of_the_tape() {
         let mut block = Matmul::new_zeroed();
