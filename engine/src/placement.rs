@@ -1,9 +1,9 @@
 //! Which weights lie in the card's memory and which in the host's, from where kernels read them over the bus.
 //!
-//! Contract: weights go to host memory in one order, in stages, and results do not depend on it. How many stages a limit
-//! asks for is [`Capacity::within`](crate::memory_plan::Capacity::within)'s choice. First an embedding that is not the output matrix too, of which a step reads only a row for each of its
-//! own; then the products' matrices of whole layers, the last layer first; at the end the output matrix. Norms and
-//! biases stay in VRAM.
+//! Contract: weights go to host memory in one order, in stages, and results do not depend on it. First an embedding that
+//! is not the output matrix too, of which a step reads only a row for each of its own; then the products' matrices of
+//! whole layers, the last layer first; at the end the output matrix. Norms and biases stay in VRAM. How many stages a
+//! limit asks for is the memory plan's choice.
 
 use crate::model::Model;
 use crate::weights::{WeightClass, WeightId};
@@ -40,7 +40,8 @@ impl Placement {
         if is_in_host { Heap::HostCached } else { Heap::DeviceLocal }
     }
 
-    /// A stage of the order, from 0: nothing, the embedding if it is not the output matrix, each layer, the output matrix.
+    /// A stage of the order, from 0: nothing, the embedding if it is not the output matrix, each layer, the output
+    /// matrix.
     pub(crate) fn stage(model: &Model, stage: u32) -> Placement {
         let before = Placement::before_layers(model);
         Placement {

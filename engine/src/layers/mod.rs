@@ -1,7 +1,7 @@
 //! Model → graph: one decode step, layer after layer.
 //!
-//! Contract: a layer is a function that appends its operations to a step out of the shared parts of [`step::Step`]. Each
-//! architecture has one, and a line in the `match` of this file. What a layer has by way of weights is in
+//! Contract: a layer is a function that appends its operations to a step out of the shared parts of `step::Step`. Each
+//! architecture has one, and a line in the `match` of this file. Which weights its layers have is said in
 //! [`crate::architecture`]. Allocates; not for the path of a token.
 
 mod gemma3;
