@@ -1,9 +1,9 @@
 //! Which weights lie in the card's memory and which in the host's, from where kernels read them over the bus.
 //!
-//! Contract: weights go to host memory in one order, in stages, and results do not depend on it. First an embedding that
-//! is not the output matrix too, of which a step reads only a row for each of its own; then the products' matrices of
-//! whole layers, the last layer first; at the end the output matrix. Norms and biases stay in VRAM. How many stages a
-//! limit asks for is the memory plan's choice.
+//! Contract: weights go to host memory in one order, in stages, and results do not depend on it. First an embedding
+//! that is not the output matrix too, of which a step reads only a row for each of its own; then the products' matrices
+//! of whole layers, the last layer first; at the end the output matrix. Norms and biases stay in VRAM. How many stages
+//! a limit asks for is the memory plan's choice.
 
 use crate::model::Model;
 use crate::weights::{WeightClass, WeightId};

@@ -2,7 +2,7 @@
 //! of cos and sin.
 //!
 //! Contract: frequencies and magnitudes are f64, made with IEEE operations in a fixed order and the functions of
-//! [`crate::series`], so they are the same bits on every machine. The meaning of each parameter is that of
+//! `series`, so they are the same bits on every machine. The meaning of each parameter is that of
 //! llama.cpp, whose converters write the files: `rope_yarn` and `ggml_rope_yarn_corr_dims` in `ggml`, the metadata keys
 //! in `llama-arch`. The formulas of YaRN are those of Peng, Quesnelle, Fan, Shippole: YaRN, 2023 ("NTK-by-parts" and
 //! the scale of attention). Allocates the list of frequencies.

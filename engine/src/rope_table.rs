@@ -1,5 +1,5 @@
 //! The rotary table: (cos, sin) of position × frequency, made once on the host in f64 by our own series
-//! ([`crate::series`]) and rounded once to f32.
+//! (`series`) and rounded once to f32.
 //!
 //! Contract: uses only IEEE operations in a fixed order, never the system's libm, so the table is the same bits on
 //! every machine. It is an input to every executor. The relative error of each series is below 1e-15, far under half a
