@@ -15,8 +15,7 @@ fuzz_target!(|bytes: &[u8]| {
     };
     for trace in golden.traces {
         assert!(trace.exact_loss().is_finite());
-        let [none, some, all] =
-            [f64::INFINITY, 0.1, f64::NEG_INFINITY].map(|margin| trace.exact_tokens(margin));
+        let [none, some, all] = [f64::INFINITY, 0.1, f64::NEG_INFINITY].map(|margin| trace.exact_tokens(margin));
         assert!(none.is_empty() && all.starts_with(some));
         match &trace.reference_f64 {
             None => assert_eq!(all, trace.greedy_token_ids),

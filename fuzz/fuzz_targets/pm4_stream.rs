@@ -16,10 +16,8 @@ impl Write for Nowhere {
 }
 
 fuzz_target!(|data: &[u8]| {
-    let words: Vec<u32> = data
-        .chunks_exact(4)
-        .map(|bytes| u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
-        .collect();
+    let words: Vec<u32> =
+        data.chunks_exact(4).map(|bytes| u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])).collect();
 
     write!(Nowhere, "{}", Listing(&words)).expect("printing does not fail");
     lint(&words, &mut |finding| write!(Nowhere, "{finding}").expect("printing does not fail"));
