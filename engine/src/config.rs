@@ -4,10 +4,13 @@
 //! operation computes; nothing is guessed. Keys and defaults are those of llama.cpp (`llama-arch`, `llama-model`),
 //! whose converters write the files. Reads metadata only.
 
-use crate::architecture::{Architecture, gemma3};
+pub(crate) mod gemma3;
+
+use crate::architecture::Architecture;
 use crate::gguf::{Gguf, Value};
-use crate::model::{COLUMNS_MAX, LAYERS_MAX, ModelError, WeightClass, WeightId};
-use crate::rope::{Rope, RopeScaling, Yarn};
+use crate::model_error::{COLUMNS_MAX, LAYERS_MAX, ModelError};
+use crate::rope::{Rope, RopeLayout, RopeScaling, Yarn};
+use crate::weights::{WeightClass, WeightId};
 use std::fmt;
 use std::ops::RangeInclusive;
 use zrt_protocol::HEAD_SIZE_MAX;
@@ -20,15 +23,6 @@ const ROPE_FACTOR_MAX: f32 = 65536.0;
 const ROPE_MULTIPLIER_MAX: f32 = 1024.0;
 /// Soft caps that are accepted: 2 / cap is a number, and caps of published models are 30 to 50.
 const LOGIT_CAPS: RangeInclusive<f32> = 0.001..=65536.0;
-
-/// How rotary pairs lie in a head.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RopeLayout {
-    /// Elements (2j, 2j + 1).
-    Interleaved,
-    /// Elements (j, j + R/2).
-    Halves,
-}
 
 /// Attention over the last positions only, in some of the layers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -264,7 +258,9 @@ impl Keys<'_> {
 impl ModelConfig {
     /// Reads the configuration from metadata and the embedding's shape.
     pub fn read(gguf: &Gguf) -> Result<ModelConfig, ModelError> {
-        let architecture = Architecture::parse(gguf.metadata.str("general.architecture")?)?;
+        let name = gguf.metadata.str("general.architecture")?;
+        let architecture =
+            Architecture::parse(name).ok_or_else(|| ModelError::Architecture(name.to_owned()))?;
         let keys = Keys { gguf, prefix: architecture.name() };
         keys.refuse_unbuilt()?;
         let layers = keys.count("block_count", LAYERS_MAX)?;

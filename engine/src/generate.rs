@@ -4,7 +4,8 @@
 //! host, from logits read back, over the prompt's tokens after the first. Generic over the executor: no trait object is
 //! on the path of a token.
 
-use crate::executor::{Executor, ExecutorError};
+use crate::executor::Executor;
+use crate::executor_error::ExecutorError;
 use std::ops::ControlFlow;
 
 /// What to generate.

@@ -1,14 +1,13 @@
-//! Model → graph: one decode step as transformer-shaped operations on named values, and the checks that make it
-//! a [`VerifiedGraph`].
+//! One decode step as transformer-shaped operations on named values, and the checks that make it a [`VerifiedGraph`].
 //!
 //! Contract: a graph is a straight line of operations; a value is defined once by its first writer and may then be
 //! updated in place. Only [`Graph::verify`] makes a [`VerifiedGraph`], so a plan cannot be built from an unchecked
 //! one. Allocates; not for the path of a token.
 
 use crate::activations::Activations;
-use crate::architecture::step::Step;
-use crate::config::{ModelConfig, RopeLayout};
-use crate::model::{Model, WeightId};
+use crate::config::ModelConfig;
+use crate::rope::RopeLayout;
+use crate::weights::WeightId;
 use std::fmt;
 use thiserror::Error;
 
@@ -302,11 +301,6 @@ impl fmt::Display for Node {
 }
 
 impl Graph {
-    /// One decode step of a model.
-    pub fn decode_step(model: &Model, activations: Activations) -> Graph {
-        Step::build(model, activations)
-    }
-
     /// Adds a value.
     pub fn value(&mut self, name: &'static str, elements: u32) -> ValueId {
         self.push_value(Value { name, elements, form: Form::Vector })
@@ -440,8 +434,8 @@ impl VerifiedGraph {
 mod tests {
     use super::*;
     use crate::architecture::Architecture;
-    use crate::model::WeightClass;
     use crate::rope::{Rope, RopeScaling};
+    use crate::weights::WeightClass;
 
     fn config() -> ModelConfig {
         ModelConfig {

@@ -4,13 +4,14 @@
 //! Weights of one class lie in one allocation of each memory that they lie in, layer after layer. Offsets and lengths
 //! are bytes.
 
-use crate::executor::ExecutorError;
-use crate::executor::layout::WeightLayout;
+use crate::executor_error::ExecutorError;
 use crate::kv_format::KvFormat;
-use crate::model::{Model, WeightClass, WeightId};
+use crate::layout::WeightLayout;
+use crate::model::Model;
 use crate::placement::Placement;
 use crate::plan::ExecutionPlan;
 use crate::rope_table::rope_table_bytes;
+use crate::weights::{WeightClass, WeightId};
 use std::collections::BTreeMap;
 use zrt_mem::heap::{REGION_ALIGNMENT, Region, RegionPlanner};
 use zrt_mem::{ByteLen, Heap};
@@ -171,6 +172,39 @@ impl AllocationId {
             AllocationId::Tops => "tops".into(),
             AllocationId::OutputTops => "output_tops".into(),
         }
+    }
+}
+
+impl Capacity {
+    /// The same with the placement that keeps as much in VRAM as `limit` bytes have room for; without a limit,
+    /// everything. Costs the memory plan of some ten placements.
+    ///
+    /// # Errors
+    /// [`ExecutorError::VramLimit`] if even the rest, with every matrix in host memory, needs more.
+    pub fn within(
+        self,
+        limit: Option<ByteLen>,
+        model: &Model,
+        plan: &ExecutionPlan,
+    ) -> Result<Capacity, ExecutorError> {
+        let at = |stage: u32| Capacity { placement: Placement::stage(model, stage), ..self };
+        let Some(limit) = limit else { return Ok(Capacity { placement: Placement::default(), ..self }) };
+        let needed = |stage: u32| MemoryPlan::new(model, plan, &at(stage)).map(|memory| memory.vram_len());
+        // A later stage never needs more: the lowest one that fits lies in `low..=high`.
+        let (mut low, mut high) = (0, Placement::last_stage(model));
+        let least = needed(high)?;
+        if least > limit {
+            return Err(ExecutorError::VramLimit { limit, whole: needed(0)?, least });
+        }
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if needed(middle)? <= limit {
+                high = middle;
+            } else {
+                low = middle + 1;
+            }
+        }
+        Ok(at(high))
     }
 }
 

@@ -1,15 +1,13 @@
 //! Which weights lie in the card's memory and which in the host's, from where kernels read them over the bus.
 //!
-//! Contract: a pure choice by size. Weights go to host memory in one order, as far as a limit asks, and results do not
-//! depend on it. First an embedding that is not the output matrix too, of which a step reads only a row for each of its
-//! own; then the products' matrices of whole layers, the last layer first; at the end the output matrix. Norms and
-//! biases stay in VRAM. Cost of a choice: the memory plan of some ten placements.
+//! Contract: weights go to host memory in one order, in stages, and results do not depend on it. First an embedding
+//! that is not the output matrix too, of which a step reads only a row for each of its own; then the products' matrices
+//! of whole layers, the last layer first; at the end the output matrix. Norms and biases stay in VRAM. How many stages
+//! a limit asks for is the memory plan's choice.
 
-use crate::executor::ExecutorError;
-use crate::memory_plan::{Capacity, MemoryPlan};
-use crate::model::{Model, WeightClass, WeightId};
-use crate::plan::ExecutionPlan;
-use zrt_mem::{ByteLen, Heap};
+use crate::model::Model;
+use crate::weights::{WeightClass, WeightId};
+use zrt_mem::Heap;
 
 /// Which weights lie in host memory. By default none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,39 +21,6 @@ pub struct Placement {
 }
 
 impl Placement {
-    /// The placement that keeps as much in VRAM as `limit` bytes have room for; without a limit, everything.
-    ///
-    /// # Errors
-    /// [`ExecutorError::VramLimit`] if even the rest, with every matrix in host memory, needs more.
-    pub fn within(
-        limit: Option<ByteLen>,
-        model: &Model,
-        plan: &ExecutionPlan,
-        capacity: &Capacity,
-    ) -> Result<Placement, ExecutorError> {
-        let Some(limit) = limit else { return Ok(Placement::default()) };
-        let needed = |stage: u32| {
-            let placement = Placement::stage(model, stage);
-            let memory = MemoryPlan::new(model, plan, &Capacity { placement, ..*capacity })?;
-            Ok::<ByteLen, ExecutorError>(memory.vram_len())
-        };
-        // A later stage never needs more: the lowest one that fits lies in `low..=high`.
-        let (mut low, mut high) = (0, Placement::last_stage(model));
-        let least = needed(high)?;
-        if least > limit {
-            return Err(ExecutorError::VramLimit { limit, whole: needed(0)?, least });
-        }
-        while low < high {
-            let middle = low + (high - low) / 2;
-            if needed(middle)? <= limit {
-                high = middle;
-            } else {
-                low = middle + 1;
-            }
-        }
-        Ok(Placement::stage(model, high))
-    }
-
     /// With every matrix in host memory.
     pub fn all_in_host(model: &Model) -> Placement {
         Placement::stage(model, Placement::last_stage(model))
@@ -75,8 +40,9 @@ impl Placement {
         if is_in_host { Heap::HostCached } else { Heap::DeviceLocal }
     }
 
-    /// Stages of the order: nothing, the embedding if it is not the output matrix, each layer, the output matrix.
-    fn stage(model: &Model, stage: u32) -> Placement {
+    /// A stage of the order, from 0: nothing, the embedding if it is not the output matrix, each layer, the output
+    /// matrix.
+    pub(crate) fn stage(model: &Model, stage: u32) -> Placement {
         let before = Placement::before_layers(model);
         Placement {
             has_host_embedding: before > 0 && stage > 0,
@@ -85,7 +51,8 @@ impl Placement {
         }
     }
 
-    fn last_stage(model: &Model) -> u32 {
+    /// The number of the stage with every matrix in host memory.
+    pub(crate) fn last_stage(model: &Model) -> u32 {
         Placement::before_layers(model) + model.config.layers + 1
     }
 

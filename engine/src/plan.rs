@@ -72,7 +72,7 @@ impl ExecutionPlan {
         rows: u32,
         activations: Activations,
     ) -> Result<ExecutionPlan, GraphError> {
-        let graph = crate::graph::Graph::decode_step(model, activations).verify(&model.config)?;
+        let graph = crate::layers::decode_step(model, activations).verify(&model.config)?;
         Ok(ExecutionPlan::new(&graph, model.config.clone(), context, rows))
     }
 

@@ -3,7 +3,8 @@
 //! Contract: every token of the text but the first is predicted from those before it. Probabilities are of the whole
 //! vocabulary, in f64 from the logits. Costs: a step and two passes over the vocabulary for each token.
 
-use crate::executor::{Executor, ExecutorError};
+use crate::executor::Executor;
+use crate::executor_error::ExecutorError;
 
 /// What a model expects at each place of a text: log-probabilities of the whole vocabulary.
 pub struct Expectations {

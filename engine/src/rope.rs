@@ -2,12 +2,12 @@
 //! of cos and sin.
 //!
 //! Contract: frequencies and magnitudes are f64, made with IEEE operations in a fixed order and the functions of
-//! [`crate::rope_table`], so they are the same bits on every machine. The meaning of each parameter is that of
+//! `series`, so they are the same bits on every machine. The meaning of each parameter is that of
 //! llama.cpp, whose converters write the files: `rope_yarn` and `ggml_rope_yarn_corr_dims` in `ggml`, the metadata keys
 //! in `llama-arch`. The formulas of YaRN are those of Peng, Quesnelle, Fan, Shippole: YaRN, 2023 ("NTK-by-parts" and
 //! the scale of attention). Allocates the list of frequencies.
 
-use crate::rope_table::natural_logarithm;
+use crate::series::{exponential, natural_logarithm};
 
 /// Smallest width of YaRN's ramp, in pairs; llama.cpp's guard against a division by zero.
 const RAMP_PAIRS_MIN: f64 = 0.001;
@@ -25,6 +25,15 @@ pub struct Rope {
     pub scaling: RopeScaling,
     /// Multiplies cos and sin, besides what the scaling itself says; 1 in nearly every file.
     pub attention_factor: f64,
+}
+
+/// How rotary pairs lie in a head.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RopeLayout {
+    /// Elements (2j, 2j + 1).
+    Interleaved,
+    /// Elements (j, j + R/2).
+    Halves,
 }
 
 /// How a context longer than the trained one is reached.
@@ -66,7 +75,7 @@ impl Rope {
         let plain = (0..self.dimensions / 2).map(|pair| {
             let exponent = -(2.0 * f64::from(pair) / f64::from(self.dimensions)) * log_base;
             let divisor = divisors.get(pair as usize).map_or(1.0, |divisor| f64::from(*divisor));
-            (f64::from(pair), crate::rope_table::exponential(exponent) / divisor)
+            (f64::from(pair), exponential(exponent) / divisor)
         });
         match &self.scaling {
             RopeScaling::None => plain.map(|(_, frequency)| frequency).collect(),
@@ -130,7 +139,6 @@ impl Yarn {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rope_table::rope_table;
 
     fn rope(base: f64, scaling: RopeScaling) -> Rope {
         Rope { base, dimensions: 128, scaling, attention_factor: 1.0 }
@@ -184,8 +192,6 @@ mod tests {
             ..rope(1e6, RopeScaling::Yarn(Yarn { extrapolation: 0.0, ..yarn(4.0, 32768) }))
         };
         assert_eq!(without_ramp.magnitude(), 0.5);
-        // Position 0: cos is the magnitude itself, sin is 0.
-        assert_eq!(rope_table(1, &plain, &[])[..2], [1.138_629_4, 0.0]);
     }
 
     #[test]
@@ -198,8 +204,7 @@ mod tests {
     }
 
     /// Llama 3.1: the divisors that its published formula gives for factor 8, low and high frequency factors 1 and 4
-    /// and 8192 positions, rounded to f32, and the frequencies that follow (mpmath). The table of position 1 has their
-    /// cos and sin.
+    /// and 8192 positions, rounded to f32, and the frequencies that follow (mpmath).
     #[test]
     fn llama_3_divides_frequencies_by_a_tensor() {
         let ramp = [1.207_483_9f32, 1.553_414_6, 2.026_313_3, 2.694_529_8, 3.684_252_5, 5.257_326_6];
@@ -216,7 +221,5 @@ mod tests {
         for (pair, frequency) in expected {
             assert!(close(frequencies[pair], frequency), "pair {pair}: {}", frequencies[pair]);
         }
-        let table = rope_table(2, &rope(5e5, RopeScaling::None), &divisors);
-        assert_eq!(table[2 * (64 + 34) + 1], 0.000_178_507_8);
     }
 }

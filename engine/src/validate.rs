@@ -4,7 +4,8 @@
 //! equal whatever their bits (`docs/arithmetic.md`), but for the packed words of a quantised row, which are no floats.
 //! Nothing is tolerated otherwise.
 
-use crate::executor::{Cache, Executor, ExecutorError};
+use crate::executor::{Cache, Executor};
+use crate::executor_error::ExecutorError;
 use crate::graph::{Node, Operation};
 use thiserror::Error;
 

@@ -4,8 +4,9 @@
 mod made;
 
 use made::{Made, Pair, WIDTH};
-use zrt_engine::config::{ModelConfig, RopeLayout, Window};
+use zrt_engine::config::{ModelConfig, Window};
 use zrt_engine::gguf::TensorKind;
+use zrt_engine::rope::RopeLayout;
 use zrt_engine::rope::{Rope, RopeScaling, Yarn};
 use zrt_engine::rope_table::rope_tables;
 

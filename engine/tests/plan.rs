@@ -8,8 +8,9 @@ use zrt_engine::gguf::Gguf;
 use zrt_engine::graph::{Operation, Use};
 use zrt_engine::kv_format::KvFormat;
 use zrt_engine::memory_plan::{AllocationId, MemoryPlan};
-use zrt_engine::model::{Model, WeightClass};
+use zrt_engine::model::Model;
 use zrt_engine::plan::{ExecutionPlan, Place};
+use zrt_engine::weights::WeightClass;
 use zrt_mem::Heap;
 use zrt_protocol::TAPE_WAITS_MAX;
 

@@ -6,7 +6,8 @@ mod made;
 use made::{Made, TEXT, put_pair, put_text};
 use std::collections::BTreeSet;
 use zrt_engine::gguf::{Gguf, TensorKind};
-use zrt_engine::model::{Model, ModelError};
+use zrt_engine::model::Model;
+use zrt_engine::model_error::ModelError;
 use zrt_engine::tokenizer::Tokenizer;
 
 const README: &str = include_str!("../../README.md");

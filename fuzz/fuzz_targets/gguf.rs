@@ -4,8 +4,8 @@
 
 use libfuzzer_sys::fuzz_target;
 use std::sync::Arc;
-use zrt_engine::executor::layout::WeightLayout;
 use zrt_engine::gguf::Gguf;
+use zrt_engine::layout::WeightLayout;
 use zrt_engine::model::Model;
 use zrt_engine::oracle::dequantise::dequantise;
 use zrt_engine::tokenizer::Tokenizer;

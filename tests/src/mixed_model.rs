@@ -6,7 +6,8 @@
 
 use std::sync::Arc;
 use zrt_engine::gguf::{Gguf, TensorKind};
-use zrt_engine::model::{Model, WEIGHT_KINDS};
+use zrt_engine::model::Model;
+use zrt_engine::weights::WEIGHT_KINDS;
 use zrt_needs::Random;
 
 /// A row is a whole block of every type.

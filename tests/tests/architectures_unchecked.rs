@@ -8,10 +8,11 @@ use zrt_engine::activations::Activations;
 use zrt_engine::config::Window;
 use zrt_engine::executor::Executor;
 use zrt_engine::generate::loss;
-use zrt_engine::model::{Model, WeightClass, WeightId};
+use zrt_engine::model::Model;
 use zrt_engine::oracle::Oracle;
 use zrt_engine::session::{Mode, Session, SessionOptions};
 use zrt_engine::validate::validate;
+use zrt_engine::weights::{WeightClass, WeightId};
 use zrt_tests::serving::{Asked, Told, checked_session, expected_with};
 use zrt_tests::{Golden, Trace, find_model, load, virtual_executor};
 

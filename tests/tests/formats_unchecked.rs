@@ -5,10 +5,11 @@
 use zrt_bringup::{DeviceChoice, OpenOptions};
 use zrt_engine::activations::Activations;
 use zrt_engine::kv_format::KvFormat;
-use zrt_engine::model::{Model, WEIGHT_KINDS};
+use zrt_engine::model::Model;
 use zrt_engine::oracle::Oracle;
 use zrt_engine::session::{Mode, Session, SessionOptions};
 use zrt_engine::validate::validate;
+use zrt_engine::weights::WEIGHT_KINDS;
 use zrt_tests::mixed_model::mixed_model;
 use zrt_tests::serving::{Asked, Told, expected_with};
 use zrt_tests::virtual_executor_with;

@@ -6,8 +6,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 use zrt_engine::memory_plan::AllocationId;
-use zrt_engine::model::{Model, WeightClass, WeightId};
+use zrt_engine::model::Model;
 use zrt_engine::session::{Mode, SessionOptions};
+use zrt_engine::weights::{WeightClass, WeightId};
 use zrt_tests::serving::{Asked, Told, checked_session_on};
 use zrt_tests::{load, repository_model};
 

@@ -5,9 +5,9 @@
 use std::error::Error;
 use thiserror::Error;
 use zrt_engine::chat::{ChatError, StopError};
-use zrt_engine::executor::ExecutorError;
+use zrt_engine::executor_error::ExecutorError;
 use zrt_engine::gguf::GgufError;
-use zrt_engine::model::ModelError;
+use zrt_engine::model_error::ModelError;
 use zrt_engine::sampling::SamplingError;
 use zrt_engine::session::SessionError;
 use zrt_engine::tokenizer::TokenizerError;

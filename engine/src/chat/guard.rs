@@ -9,6 +9,7 @@
 //!
 //! Contract: works on the renderer's own tokens, so both read the same text the same way. Cost: one pass.
 
+use super::renderer_error::syntax;
 use super::{ChatError, limits};
 use minijinja::machinery::{Span, Token, tokenize};
 use minijinja::syntax::SyntaxConfig;
@@ -207,11 +208,6 @@ fn rewrite(source: &str, changes: &[Change]) -> String {
     }
     text.push_str(&source[done..]);
     text
-}
-
-/// An error of the renderer's own reader.
-pub(super) fn syntax(error: &minijinja::Error) -> ChatError {
-    ChatError::Syntax { line: error.line().unwrap_or(1), detail: super::template::detail(error) }
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ mod clock;
 mod error;
 mod functions;
 mod guard;
+mod renderer_error;
 mod shield;
 mod stops;
 mod template;

@@ -9,6 +9,7 @@
 use super::error::MetadataError;
 use super::functions::{self, Record};
 use super::guard::{self, Guarded, KEEP, KEEP_DATA};
+use super::renderer_error::{detail, shortened, syntax};
 use super::shield::{Shield, StandIns, texts_of};
 use super::{ChatError, Conversation, Message, Role, clock, limits};
 use crate::gguf::{Gguf, GgufError};
@@ -59,7 +60,7 @@ impl ChatTemplate {
         let (bos, eos) = (text(special.bos), text(special.eos));
         let template = ChatTemplate { source, bos, eos, shield: Shield::new(tokenizer, &literals)? };
         on_known_stack(|| environment(limits::FUEL_BASE).template_from_str(&template.source).map(|_| ()))?
-            .map_err(|error| guard::syntax(&error))?;
+            .map_err(|error| syntax(&error))?;
         Ok(template)
     }
 
@@ -233,17 +234,4 @@ fn failure(error: &Error, fuel: u64) -> ChatError {
         ErrorKind::OutOfFuel => ChatError::Fuel { fuel },
         _ => ChatError::Render { line: error.line().unwrap_or(1), detail: detail(error) },
     }
-}
-
-/// What the renderer says, in one line that is not too long.
-pub(super) fn detail(error: &Error) -> String {
-    shortened(error.detail().map_or_else(|| error.kind().to_string(), str::to_owned).as_str())
-}
-
-fn shortened(text: &str) -> String {
-    let mut end = text.len().min(limits::MESSAGE_BYTES_MAX);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    text[..end].replace(char::is_control, " ")
 }

@@ -6,8 +6,8 @@
 //! share one set of pages. Allocates the whole memory plan on every call; costs no host memory on a virtual device
 //! that does not fill its VRAM.
 
-use super::ExecutorError;
 use super::lowering::{Addresses, Planning, Task, lower, task_count};
+use crate::executor_error::ExecutorError;
 use crate::kv_format::KvFormat;
 use crate::memory_plan::{AllocationId, Capacity, MemoryPlan};
 use crate::model::Model;

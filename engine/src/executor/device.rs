@@ -6,10 +6,11 @@
 //! requests, sampling and batching belong to [`crate::session`].
 
 use super::lowering::{Planning, task_count};
-use super::resident::{Progress, Resident};
-use super::upload::Loading;
-use super::{Cache, Executor, ExecutorError, StepSnapshot, check_prompt};
+use super::resident::Resident;
+use super::upload::{Loading, Progress};
+use super::{Cache, Executor, StepSnapshot, check_prompt};
 use crate::activations::Activations;
+use crate::executor_error::ExecutorError;
 use crate::graph::ValueId;
 use crate::kv_format::KvFormat;
 use crate::memory_plan::{AllocationId, Capacity, MemoryPlan};
@@ -66,9 +67,7 @@ impl DeviceExecutor {
         (vram_max, loading): (Option<ByteLen>, Loading<'_>),
     ) -> Result<DeviceExecutor, ExecutorError> {
         let plan = ExecutionPlan::step(model, context, 1, activations)?;
-        let capacity = DeviceExecutor::capacity(&plan, KvFormat::F32);
-        let placement = Placement::within(vram_max, model, &plan, &capacity)?;
-        let capacity = Capacity { placement, ..capacity };
+        let capacity = DeviceExecutor::capacity(&plan, KvFormat::F32).within(vram_max, model, &plan)?;
         let planning = Planning {
             input_entries: RING_ENTRIES,
             output_entries: RING_ENTRIES,

@@ -6,16 +6,17 @@
 
 mod elementwise;
 
-use super::ExecutorError;
-use super::layout::PLANES_MAX;
 use crate::activations::Activations;
+use crate::executor_error::ExecutorError;
 use crate::gguf::TensorKind;
 use crate::graph::{Node, Operation, ValueId};
 use crate::kv_format::KvFormat;
+use crate::layout::PLANES_MAX;
 use crate::memory_plan::{AllocationId, MemoryPlan};
-use crate::model::{Model, WeightId};
+use crate::model::Model;
 use crate::plan::{ExecutionPlan, Place};
 use crate::rope_table::rope_table_bytes;
+use crate::weights::WeightId;
 use std::collections::BTreeMap;
 use zerocopy::{Immutable, IntoBytes};
 use zrt_mem::{ByteLen, GpuVa};

@@ -6,19 +6,13 @@
 
 pub mod alone;
 pub mod device;
-pub mod layout;
 pub mod lowering;
-mod out_of_memory;
 pub mod resident;
 pub mod upload;
 
-pub use out_of_memory::OutOfMemory;
-
+use crate::executor_error::ExecutorError;
 use crate::graph::ValueId;
-use crate::model::WeightId;
 use crate::plan::ExecutionPlan;
-use thiserror::Error;
-use zrt_mem::ByteLen;
 
 /// The step state as an executor sees it after a step (`docs/kernels.md`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -69,45 +63,6 @@ pub trait Executor {
 
     /// The token at a position of the sequence.
     fn read_token(&mut self, position: u32) -> Result<u32, ExecutorError>;
-}
-
-/// Why an executor could not be made or a step could not run.
-#[derive(Debug, Error)]
-#[allow(missing_docs)]
-pub enum ExecutorError {
-    #[error(transparent)]
-    Device(#[from] zrt_device::DeviceError),
-    #[error("reading weight `{weight}` failed")]
-    Weight { weight: WeightId, source: crate::gguf::GgufError },
-    #[error(transparent)]
-    Model(#[from] crate::model::ModelError),
-    #[error("the model file could not be planned")]
-    Graph(#[from] crate::graph::GraphError),
-    #[error("no {executor} adapter for `{operation}` on `{detail}`; this model cannot run there")]
-    NoAdapter { executor: &'static str, operation: &'static str, detail: String },
-    #[error("kernel `{kernel}` is not usable: {reason}")]
-    Kernel { kernel: &'static str, reason: String },
-    #[error(
-        "a sequence of {tokens} tokens does not fit the context of {context}; ask for a larger context or less text"
-    )]
-    Context { tokens: usize, context: u32 },
-    #[error("token {token} is outside the vocabulary of {vocabulary}")]
-    Token { token: u32, vocabulary: u32 },
-    #[error("the prompt is empty; give at least one token")]
-    EmptyPrompt,
-    #[error(
-        "VRAM of {limit:?} is too little: a session of this size needs {whole:?}, and still {least:?} with every matrix \
-         in host memory"
-    )]
-    VramLimit { limit: ByteLen, whole: ByteLen, least: ByteLen },
-    #[error(transparent)]
-    OutOfMemory(#[from] Box<OutOfMemory>),
-    #[error("{threads} threads cannot load weights: it takes 1 to {most}", most = upload::THREADS_MAX)]
-    Threads { threads: usize },
-    #[error("the system starts no thread to load weights")]
-    NoThread { source: std::io::Error },
-    #[error("the memory plan overflows: {what}")]
-    Overflow { what: &'static str },
 }
 
 /// Checks a prompt against a plan, as every executor's [`Executor::begin`] does.

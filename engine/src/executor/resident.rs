@@ -5,7 +5,7 @@
 
 use super::lowering::{Addresses, Planning, Task, lower};
 use super::upload::{Loading, upload_weights};
-use super::{ExecutorError, OutOfMemory};
+use crate::executor_error::{ExecutorError, OutOfMemory};
 use crate::memory_plan::{AllocationId, Capacity, MemoryPlan};
 use crate::model::Model;
 use crate::plan::ExecutionPlan;
@@ -18,9 +18,6 @@ use zrt_kmd::Errno;
 use zrt_mem::{ByteLen, Heap};
 use zrt_protocol::PlanState;
 use zrt_protocol::params::PARAMETER_BYTES_MAX;
-
-/// Called while weights are uploaded, with the bytes done and the total.
-pub type Progress<'a> = &'a mut dyn FnMut(u64, u64);
 
 /// A model resident on a device.
 pub struct Resident {

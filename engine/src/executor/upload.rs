@@ -9,12 +9,12 @@
 //!
 //! Cost: the file is read once, through its mapping; every byte is copied three times (file, planes, device).
 
-use super::ExecutorError;
-use super::layout::WeightLayout;
-use super::resident::Progress;
+use crate::executor_error::ExecutorError;
 use crate::gguf::TensorKind;
+use crate::layout::WeightLayout;
 use crate::memory_plan::{AllocationId, MemoryPlan};
-use crate::model::{Model, WeightId};
+use crate::model::Model;
+use crate::weights::WeightId;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -34,6 +34,9 @@ const THREADS_DEFAULT: usize = 16;
 pub const PIECE_BYTES_DEFAULT: u64 = 1 << 20;
 /// Blocks in which pieces are counted: of every type, this many fill whole lines in every plane.
 const PIECE_BLOCKS: u64 = REGION_ALIGNMENT;
+
+/// Called while weights are uploaded, with the bytes done and the total.
+pub type Progress<'a> = &'a mut dyn FnMut(u64, u64);
 
 /// How weights are loaded.
 pub struct Loading<'a> {
@@ -82,7 +85,7 @@ impl<'a> Loading<'a> {
     fn thread_count(&self) -> Result<usize, ExecutorError> {
         match self.threads {
             Some(threads) if (1..=THREADS_MAX).contains(&threads) => Ok(threads),
-            Some(threads) => Err(ExecutorError::Threads { threads }),
+            Some(threads) => Err(ExecutorError::Threads { threads, most: THREADS_MAX }),
             None => Ok(thread::available_parallelism().map_or(1, |cores| cores.get().min(THREADS_DEFAULT))),
         }
     }
@@ -232,7 +235,7 @@ fn pieces(model: &Model, piece_bytes: u64) -> Vec<Piece> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::WEIGHT_KINDS;
+    use crate::weights::WEIGHT_KINDS;
 
     /// In pieces of every number of lines, with a rest, a weight has the bytes that it has in one.
     #[test]

@@ -168,8 +168,8 @@ fn add(block: &Block, activation: &Activation, sum: f32) -> f32 {
 mod tests {
     use super::*;
     use crate::gguf::TensorKind;
-    use crate::model::WEIGHT_KINDS;
     use crate::oracle::dequantise::dequantise;
+    use crate::weights::WEIGHT_KINDS;
     use half::f16;
 
     fn product(weights: &IntegerWeights, input: &[f32], activations: Activations, output: &mut [f32]) {

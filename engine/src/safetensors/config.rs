@@ -7,8 +7,9 @@
 
 use super::SafetensorsError;
 use super::gguf_header::GgufHeader;
-use crate::architecture::{Architecture, gemma3};
-use crate::model::LAYERS_MAX;
+use crate::architecture::Architecture;
+use crate::config::gemma3;
+use crate::model_error::LAYERS_MAX;
 use serde_json::{Map, Value};
 use std::f64::consts::TAU;
 

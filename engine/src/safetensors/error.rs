@@ -5,7 +5,7 @@
 
 use super::json::JsonError;
 use crate::gguf::GgufError;
-use crate::model::ModelError;
+use crate::model_error::ModelError;
 use thiserror::Error;
 
 /// Why a folder is not a model that can be run.

@@ -29,7 +29,7 @@ pub use json::JsonError;
 use crate::architecture::Architecture;
 use crate::gguf::limits::ARRAY_ELEMENTS_MAX;
 use crate::gguf::{Gguf, GgufError};
-use crate::model::{WeightClass, WeightId};
+use crate::weights::{WeightClass, WeightId};
 use folder::Content;
 use gguf_header::GgufHeader;
 use header::Stored;

@@ -3,7 +3,7 @@
 //! Contract: one name for each weight of an architecture.
 
 use crate::architecture::Architecture;
-use crate::model::{WeightClass, WeightId};
+use crate::weights::{WeightClass, WeightId};
 
 /// The name of a weight.
 pub(super) fn stored_name(architecture: Architecture, id: WeightId) -> String {

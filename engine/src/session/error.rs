@@ -1,6 +1,6 @@
 //! Why a session cannot do what is asked of it.
 
-use crate::executor::ExecutorError;
+use crate::executor_error::ExecutorError;
 use crate::sampling::SamplingError;
 use std::time::Duration;
 use thiserror::Error;

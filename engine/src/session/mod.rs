@@ -21,6 +21,7 @@
 mod drive;
 mod error;
 mod fit;
+mod limits;
 mod link;
 mod options;
 mod recovery;
@@ -40,13 +41,13 @@ pub use tape::{first_groups, waits};
 pub use zrt_protocol::FinishReason;
 
 use crate::executor::lowering::Planning;
-use crate::executor::resident::{Progress, Resident};
-use crate::executor::upload::Loading;
+use crate::executor::resident::Resident;
+use crate::executor::upload::{Loading, Progress};
 use crate::log_probabilities::LogProbabilities;
 use crate::model::Model;
 use drive::{Drive, prepare_drive};
+use limits::Limits;
 use link::{Link, Word};
-use request::Limits;
 use roster::{Newcomer, Roster};
 use stage::Stage;
 use std::collections::HashMap;

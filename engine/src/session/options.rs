@@ -2,9 +2,9 @@
 
 use super::error::SessionError;
 use crate::activations::Activations;
-use crate::executor::ExecutorError;
 use crate::executor::lowering::task_count;
 use crate::executor::upload::THREADS_MAX;
+use crate::executor_error::ExecutorError;
 use crate::kv_format::KvFormat;
 use crate::memory_plan::{Capacity, MemoryPlan};
 use crate::model::Model;
@@ -140,15 +140,15 @@ impl SessionOptions {
     pub fn plan(&self, model: &Model) -> Result<(ExecutionPlan, Capacity), SessionError> {
         let (plan, capacity) = self.unplaced(model)?;
         let (slots, context) = (self.slots, self.context);
-        let placed = Placement::within(self.vram_max, model, &plan, &capacity);
-        let placement = placed.map_err(|error| match error {
+        let placed = capacity.within(self.vram_max, model, &plan);
+        let capacity = placed.map_err(|error| match error {
             ExecutorError::VramLimit { limit, whole, least } => {
                 let instead = self.instead(model, limit);
                 SessionError::VramLimit { slots, context, whole, least, limit, instead }
             }
             error => error.into(),
         })?;
-        Ok((plan, Capacity { placement, ..capacity }))
+        Ok((plan, capacity))
     }
 
     /// The same with all weights in VRAM, whatever the limit is.

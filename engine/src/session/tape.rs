@@ -4,8 +4,8 @@
 //! its waits implies; a task's counter counts units, and its target follows from the step's rows. A task with more
 //! waits than an entry holds is an error when the session is opened.
 
-use crate::executor::ExecutorError;
 use crate::executor::lowering::Task;
+use crate::executor_error::ExecutorError;
 use crate::plan::ExecutionPlan;
 use zrt_protocol::params::{PARAMETER_BYTES_MAX, RowSet};
 use zrt_protocol::{

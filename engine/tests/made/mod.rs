@@ -4,7 +4,8 @@
 
 use std::sync::Arc;
 use zrt_engine::gguf::{Gguf, TensorKind};
-use zrt_engine::model::{Model, ModelError};
+use zrt_engine::model::Model;
+use zrt_engine::model_error::ModelError;
 
 /// Width, heads, heads of keys and values, rows of the embedding; a row is a whole block of every type.
 pub const WIDTH: u64 = 256;

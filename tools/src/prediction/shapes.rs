@@ -7,7 +7,8 @@ use crate::error::ToolError;
 use std::sync::Arc;
 use zrt_engine::architecture::Architecture;
 use zrt_engine::gguf::{Gguf, TensorKind};
-use zrt_engine::model::{Model, WeightClass, WeightId};
+use zrt_engine::model::Model;
+use zrt_engine::weights::{WeightClass, WeightId};
 
 /// Alignment of tensor data (GGUF's default).
 const ALIGNMENT_BYTES: u64 = 32;

@@ -527,7 +527,7 @@ pub const MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "engine-scales-and-minima-swapped",
-        file: "engine/src/executor/layout/repack.rs",
+        file: "engine/src/layout/repack.rs",
         find: "0..4 => [scales[chunk] & 63, scales[chunk + 4] & 63],",
         replace: "0..4 => [scales[chunk + 4] & 63, scales[chunk] & 63],",
         test: ENGINE,

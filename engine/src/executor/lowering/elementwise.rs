@@ -5,10 +5,10 @@
 
 use super::{Addresses, Lowered, lowered, no_adapter};
 use crate::activations::Activations;
-use crate::config::RopeLayout;
-use crate::executor::ExecutorError;
+use crate::executor_error::ExecutorError;
 use crate::graph::{Node, ValueId};
-use crate::model::WeightId;
+use crate::rope::RopeLayout;
+use crate::weights::WeightId;
 use zrt_protocol::GROUP_ITEMS;
 use zrt_protocol::params;
 

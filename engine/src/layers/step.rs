@@ -6,7 +6,8 @@
 use crate::activations::Activations;
 use crate::config::ModelConfig;
 use crate::graph::{Form, Graph, Operation, Value, ValueId};
-use crate::model::{Model, WeightClass, WeightId};
+use crate::model::Model;
+use crate::weights::{WeightClass, WeightId};
 
 /// A step under construction.
 pub struct Step<'a> {
@@ -25,20 +26,23 @@ struct MatmulInput {
 }
 
 impl<'a> Step<'a> {
-    /// The graph of one decode step of a model.
-    pub(crate) fn build(model: &'a Model, activations: Activations) -> Graph {
-        let mut step = Step { model, activations, graph: Graph::default(), layer: None };
-        let config = &model.config;
-        let hidden = step.embed();
-        for layer in 0..config.layers {
-            step.layer = Some(layer);
-            config.architecture.layer(&mut step, hidden);
-        }
-        step.layer = None;
-        let normed = step.norm(hidden, WeightClass::OutputNorm);
-        let logits = step.output(normed);
-        step.push(Operation::Sample { logits });
-        step.graph
+    /// A step without operations.
+    pub(super) fn new(model: &'a Model, activations: Activations) -> Step<'a> {
+        Step { model, activations, graph: Graph::default(), layer: None }
+    }
+
+    /// What is appended from here on belongs to this layer.
+    pub(super) fn begin_layer(&mut self, layer: u32) {
+        self.layer = Some(layer);
+    }
+
+    /// Ends the last layer and appends what comes after it: norm, logits and choice.
+    pub(super) fn finish(mut self, hidden: ValueId) -> Graph {
+        self.layer = None;
+        let normed = self.norm(hidden, WeightClass::OutputNorm);
+        let logits = self.output(normed);
+        self.push(Operation::Sample { logits });
+        self.graph
     }
 
     fn config(&self) -> &'a ModelConfig {
@@ -58,7 +62,8 @@ impl<'a> Step<'a> {
         self.graph.push(self.layer, operation);
     }
 
-    fn embed(&mut self) -> ValueId {
+    /// The residual stream as a token begins it.
+    pub(super) fn embed(&mut self) -> ValueId {
         let hidden = self.graph.value("hidden", self.config().width);
         let table = self.weight(WeightClass::Embedding);
         self.push(Operation::Embed { table, output: hidden });

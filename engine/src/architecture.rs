@@ -1,19 +1,11 @@
-//! The families of models: for each the tensors that its layers have, and the operations of a layer.
+//! The families of models: what is known of each before a file is read.
 //!
-//! Contract: an architecture is a function that appends one layer to a step out of the shared operations of
-//! [`step::Step`], a list of the tensors that it has besides those of every architecture, and a line in each `match` of
-//! this file. What its metadata add is read in [`crate::config`]. Nothing else asks which architecture a model has.
+//! Contract: facts alone. An architecture has its name, the layout of its rotary pairs, and a list of the weights that
+//! its layers have besides those of every architecture. What its metadata add is read in [`crate::config`]; the
+//! operations of a layer are in [`crate::layers`]. Nothing else asks which architecture a model has.
 
-pub(crate) mod gemma3;
-mod llama;
-mod qwen2;
-mod qwen3;
-pub mod step;
-
-use crate::config::RopeLayout;
-use crate::graph::ValueId;
-use crate::model::{ModelError, WeightClass};
-use step::Step;
+use crate::rope::RopeLayout;
+use crate::weights::WeightClass;
 
 /// The families of models that can be built into a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,10 +35,9 @@ impl Architecture {
         }
     }
 
-    /// The architecture of this name; an error that names those that run.
-    pub fn parse(name: &str) -> Result<Architecture, ModelError> {
-        let found = Architecture::ALL.into_iter().find(|architecture| architecture.name() == name);
-        found.ok_or_else(|| ModelError::Architecture(name.to_owned()))
+    /// The architecture of this name, if it is one that runs.
+    pub fn parse(name: &str) -> Option<Architecture> {
+        Architecture::ALL.into_iter().find(|architecture| architecture.name() == name)
     }
 
     /// How rotary pairs lie in a head.
@@ -61,9 +52,14 @@ impl Architecture {
     pub const fn classes(self) -> &'static [WeightClass] {
         match self {
             Architecture::Llama => &[],
-            Architecture::Qwen2 => qwen2::CLASSES,
-            Architecture::Qwen3 => qwen3::CLASSES,
-            Architecture::Gemma3 => gemma3::CLASSES,
+            Architecture::Qwen2 => &[WeightClass::QueryBias, WeightClass::KeyBias, WeightClass::ValueBias],
+            Architecture::Qwen3 => &[WeightClass::QueryNorm, WeightClass::KeyNorm],
+            Architecture::Gemma3 => &[
+                WeightClass::QueryNorm,
+                WeightClass::KeyNorm,
+                WeightClass::AttentionPostNorm,
+                WeightClass::FeedForwardPostNorm,
+            ],
         }
     }
 
@@ -75,15 +71,5 @@ impl Architecture {
     /// Whether a file may divide rotary frequencies by a tensor ([`crate::model::ROPE_DIVISORS`]).
     pub const fn has_rope_divisors(self) -> bool {
         matches!(self, Architecture::Llama)
-    }
-
-    /// Appends one layer; `hidden` is the residual stream.
-    pub(crate) fn layer(self, step: &mut Step<'_>, hidden: ValueId) {
-        match self {
-            Architecture::Llama => llama::layer(step, hidden),
-            Architecture::Qwen2 => qwen2::layer(step, hidden),
-            Architecture::Qwen3 => qwen3::layer(step, hidden),
-            Architecture::Gemma3 => gemma3::layer(step, hidden),
-        }
     }
 }

@@ -1,18 +1,13 @@
-//! `qwen3`: a layer of `llama` with an RMS norm of each query and key head before the rotary embedding.
+//! `llama`: the plain decoder layer. Llama 1 to 3, Mistral, SmolLM and others are stored under this name.
 
 use super::step::Step;
 use crate::graph::ValueId;
-use crate::model::WeightClass;
-
-/// What a layer has besides the tensors of every architecture.
-pub(super) const CLASSES: &[WeightClass] = &[WeightClass::QueryNorm, WeightClass::KeyNorm];
+use crate::weights::WeightClass;
 
 /// Appends a layer.
 pub(super) fn layer(step: &mut Step<'_>, hidden: ValueId) {
     let normed = step.norm(hidden, WeightClass::AttentionNorm);
     let [query, key, value] = step.query_key_value(normed);
-    step.head_norm(query, WeightClass::QueryNorm);
-    step.head_norm(key, WeightClass::KeyNorm);
     let attended = step.attention(query, key, value);
     let output = step.attention_output(attended);
     step.residual_add(hidden, output);

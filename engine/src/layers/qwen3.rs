@@ -1,20 +1,15 @@
-//! `qwen2`: a layer of `llama` with a bias on query, key and value; Qwen2 and Qwen2.5 are stored under this name.
+//! `qwen3`: a layer of `llama` with an RMS norm of each query and key head before the rotary embedding.
 
 use super::step::Step;
 use crate::graph::ValueId;
-use crate::model::WeightClass;
-
-/// What a layer has besides the tensors of every architecture.
-pub(super) const CLASSES: &[WeightClass] =
-    &[WeightClass::QueryBias, WeightClass::KeyBias, WeightClass::ValueBias];
+use crate::weights::WeightClass;
 
 /// Appends a layer.
 pub(super) fn layer(step: &mut Step<'_>, hidden: ValueId) {
     let normed = step.norm(hidden, WeightClass::AttentionNorm);
     let [query, key, value] = step.query_key_value(normed);
-    step.bias_add(query, WeightClass::QueryBias);
-    step.bias_add(key, WeightClass::KeyBias);
-    step.bias_add(value, WeightClass::ValueBias);
+    step.head_norm(query, WeightClass::QueryNorm);
+    step.head_norm(key, WeightClass::KeyNorm);
     let attended = step.attention(query, key, value);
     let output = step.attention_output(attended);
     step.residual_add(hidden, output);

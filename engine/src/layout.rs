@@ -119,9 +119,9 @@ fn put(packed: &mut [u8], at: usize, bytes: &[u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::WEIGHT_KINDS;
     use crate::oracle::blocks::e4m3;
     use crate::oracle::dequantise::dequantise;
+    use crate::weights::WEIGHT_KINDS;
     use half::f16;
 
     /// A packed tensor, read as the kernels read it, from the description in `docs/kernels.md` alone.
