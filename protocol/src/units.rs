@@ -69,9 +69,11 @@ const WAVE_TILES_FEW: u32 = 2;
 const UNDIVIDED_WEIGHT_ROWS_MIN: u32 = 128 * 64;
 
 /// log2 of the parts of a workgroup's waves among which a MATMUL of three tiles or more deals out the segments of a
-/// row. Parts share less of what they load, so that there are some only where workgroups would have nothing to do.
-pub const fn tile_parts_log2(weight_rows: u32) -> u32 {
-    if weight_rows < UNDIVIDED_WEIGHT_ROWS_MIN { 1 } else { 0 }
+/// row. Parts share less of what they load, so that there are some only where workgroups would have nothing to do: in
+/// matrices of few rows, whose units on the tape are as many as parts make.
+pub const fn tile_parts_log2(weight_rows: u32, columns: u32) -> u32 {
+    let is_long = 1 << integer_lanes_per_row_log2(columns) == WAVE_LANES;
+    if is_long && weight_rows < UNDIVIDED_WEIGHT_ROWS_MIN { 1 } else { 0 }
 }
 
 /// Weight rows that one unit of a MATMUL of `rows` rows in tiles makes, with `chunks` chunks in a weight row; a unit of
@@ -80,7 +82,7 @@ pub const fn tiled_weight_rows_per_unit(rows: u32, chunks: u32, tile_parts_log2:
     let is_few = rows.div_ceil(TILE_ROWS) <= WAVE_TILES_FEW;
     let parts_log2_max = if is_few { GROUP_WAVES.ilog2() - 1 } else { tile_parts_log2 };
     // A part has a segment at least.
-    let segments_log2 = chunks.div_ceil(SEGMENT_BLOCKS).ilog2();
+    let segments_log2 = (if chunks > 0 { chunks } else { 1 }).div_ceil(SEGMENT_BLOCKS).ilog2();
     let parts_log2 = if segments_log2 < parts_log2_max { segments_log2 } else { parts_log2_max };
     let waves = GROUP_WAVES >> parts_log2;
     (if is_few { waves } else { waves / 2 }) * TILE_ROWS
@@ -116,7 +118,11 @@ mod tests {
         assert_eq!(of_rows(128, 1), [32, 32, 32, 32]);
         assert_eq!([1, 8, 9, 24, 25].map(|chunks| of_rows(chunks, 1)[0]), [128, 128, 64, 64, 32]);
         assert_eq!([8, 9].map(|chunks| of_rows(chunks, 1)[3]), [64, 32]);
-        assert_eq!([8191, 8192].map(tile_parts_log2), [1, 0]);
+        assert_eq!(
+            [(8191, 4096), (8192, 4096), (64, 512), (64, 544)]
+                .map(|(rows, columns)| tile_parts_log2(rows, columns)),
+            [1, 0, 0, 1]
+        );
         assert_eq!([1, 8, 9, 16, 17, 128].map(quantised_rows_held), [1, 8, 16, 16, 32, 128]);
     }
 }

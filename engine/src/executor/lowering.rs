@@ -453,7 +453,7 @@ fn matmul(
                 zrt_protocol::quantised_factors_offset(columns, activations.integer_bytes())
             }
         },
-        tile_parts_log2: zrt_protocol::tile_parts_log2(weight_rows),
+        tile_parts_log2: zrt_protocol::tile_parts_log2(weight_rows, columns),
     };
     lowered(kernel, parameters.header, parameters)
 }

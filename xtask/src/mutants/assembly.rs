@@ -380,8 +380,8 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "asm-tiles-no-wait-for-sums-of-parts",
         file: "asm/gfx1201/body/matmul_tiles.inc",
-        find: "\t.set PART_AT, PART_AT+1\n.endr\n\ts_wait_dscnt 0x0\n",
-        replace: "\t.set PART_AT, PART_AT+1\n.endr\n",
+        find: "\t.set PART_AT, PART_AT+1\n.endr\n.Lnone\\@:\n\ts_wait_dscnt 0x0\n",
+        replace: "\t.set PART_AT, PART_AT+1\n.endr\n.Lnone\\@:\n",
         test: INTEGERS,
         expected: Killed,
     },
