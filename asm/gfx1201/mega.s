@@ -1,7 +1,8 @@
 // The megakernel: one dispatch that runs steps until PLAN says leave. The bodies are those of the dispatch path.
 //
 // A group's number is the count of groups that have begun before it, so the first numbers belong to resident groups,
-// however many fit the chip. The host says how many take part, once it has seen them; a group that comes later leaves at once.
+// however many fit the chip. The host says how many take part, once it has seen them; a group that comes later leaves
+// at once.
 //
 // A step: group 0 waits until every group has ended the step before, resets the counters and runs PLAN, which publishes
 // the step's number last. Every group then walks the tape: of each task it takes its share of the units, waits for the

@@ -94,9 +94,8 @@ pub struct SessionOptions {
     pub output_entries: u32,
     /// Where the output ring lies: [`Heap::Host`], or [`Heap::HostShared`] for VRAM.
     pub output_heap: Heap,
-    /// How long the megakernel may take to begin. How long a session may make no progress while requests run before it
-    /// counts as hung; a hang is reported within
-    /// twice that time.
+    /// How long the megakernel may take to begin, and how long a session may make no progress while requests run before
+    /// it counts as hung. A hang is reported within twice that time.
     pub hang_after: Duration,
     /// Shuffles the pages of the cache with this seed; no result depends on it.
     pub page_order_seed: Option<u64>,

@@ -394,6 +394,42 @@ pub const MUTANTS: &[Mutant] = &[
         expected: Killed,
     },
     Mutant {
+        name: "asm-tiles-sums-overwritten-while-read",
+        file: "asm/gfx1201/body/matmul_tiles.inc",
+        find: "\ts_min_u32 s4, s4, s[S_PARTS]                            // segments of the round\n\
+               .Lpart\\@:\n\
+               \ts_sub_co_u32 s4, s4, 1\n\
+               \ts_cmp_eq_u32 s4, 0\n\
+               \ts_cbranch_scc1 .Lend\\@\n\
+               \tv_add_nc_u32_e32 v14, s[S_PARTS_STRIDE], v14\n\
+               \tTILES_PART_ADD \\tiles\n\
+               \ts_branch .Lpart\\@\n\
+               .Lend\\@:\n\
+               \ts_barrier_signal -1\n",
+        replace: "\ts_min_u32 s4, s4, s[S_PARTS]\n\
+                  \ts_barrier_signal -1\n\
+                  .Lpart\\@:\n\
+                  \ts_sub_co_u32 s4, s4, 1\n\
+                  \ts_cmp_eq_u32 s4, 0\n\
+                  \ts_cbranch_scc1 .Lread\\@\n\
+                  \tv_add_nc_u32_e32 v14, s[S_PARTS_STRIDE], v14\n\
+                  \tTILES_PART_ADD \\tiles\n\
+                  \ts_branch .Lpart\\@\n\
+                  .Lend\\@:\n\
+                  \ts_barrier_signal -1\n\
+                  .Lread\\@:\n",
+        test: INTEGERS,
+        expected: Killed,
+    },
+    Mutant {
+        name: "asm-tiles-factors-of-the-first-segment",
+        file: "asm/gfx1201/body/matmul_tiles.inc",
+        find: "\ts_mov_b32 s4, s[S_PART]\n\tTILES_NEXT_SEGMENTS \\format\n",
+        replace: "",
+        test: INTEGERS,
+        expected: Killed,
+    },
+    Mutant {
         name: "asm-tiles-segments-not-passed-over",
         file: "asm/gfx1201/body/matmul_tiles.inc",
         find: "\ts_sub_co_u32 s4, s[S_PARTS], 1\n\ts_lshl_b32 s4, s4, SEGMENT_BLOCKS_LOG2\n",
