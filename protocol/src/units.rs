@@ -70,7 +70,8 @@ const UNDIVIDED_WEIGHT_ROWS_MIN: u32 = 128 * 64;
 
 /// log2 of the parts of a workgroup's waves among which a MATMUL of three tiles or more deals out the segments of a
 /// row. Parts share less of what they load, so that there are some only where workgroups would have nothing to do: in
-/// matrices of few rows, whose units on the tape are as many as parts make.
+/// matrices of few rows. Where fewer than 32 lanes share a row, the tape has one unit for 64 weight rows or more, which
+/// is what a unit makes without parts.
 pub const fn tile_parts_log2(weight_rows: u32, columns: u32) -> u32 {
     let is_long = 1 << integer_lanes_per_row_log2(columns) == WAVE_LANES;
     if is_long && weight_rows < UNDIVIDED_WEIGHT_ROWS_MIN { 1 } else { 0 }
