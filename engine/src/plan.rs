@@ -1,25 +1,29 @@
 //! Verified graph → execution plan: each value gets a place in the activation allocation by its last use, and each
 //! operation a flag that says whether it must wait for the operations before it.
 //!
-//! Contract: values whose lifetimes overlap never share a byte; an operation carries a barrier if it reads or
+//! Contract: values whose lifetimes overlap never share a byte; an instruction carries a barrier if it reads or
 //! overwrites what an earlier one has written since the last barrier, or overwrites what an earlier one has read since
-//! then. The plan is the single input of every executor. Allocates at construction only.
+//! then. An operation that only goes on with each element that the one before it has made is that one's epilogue: the
+//! two are one instruction. The plan is the single input of every executor. Allocates at construction only.
 
 use crate::activations::Activations;
 use crate::config::ModelConfig;
 use crate::graph::{Form, GraphError, Node, Operation, Use, Value, ValueId, VerifiedGraph};
 use crate::model::Model;
 use std::collections::BTreeSet;
+use std::fmt;
 use zrt_mem::ByteLen;
 use zrt_mem::heap::{REGION_ALIGNMENT, Region};
 use zrt_protocol::quantised_rows_held;
 
-/// One operation of the plan.
+/// One operation of the plan, or two that one kernel does.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Instruction {
     /// The operation and its layer.
     pub node: Node,
-    /// All earlier operations must be complete and visible first.
+    /// What the same kernel does with each result of the operation.
+    pub epilogue: Option<Node>,
+    /// All earlier instructions must be complete and visible first.
     pub barrier_before: bool,
 }
 
@@ -63,6 +67,33 @@ enum Resource {
     StepState,
 }
 
+impl Instruction {
+    /// The operations in order: one or two.
+    pub fn nodes(&self) -> impl Iterator<Item = Node> {
+        std::iter::once(self.node).chain(self.epilogue)
+    }
+
+    /// The values that it leaves in memory.
+    pub fn results(&self) -> impl Iterator<Item = ValueId> {
+        // The product of a MATMUL with an addend stays in registers.
+        let is_kept = |node: &Node| match self.epilogue.map(|epilogue| epilogue.operation) {
+            Some(Operation::ResidualAdd { addend, .. }) => node.operation.result() != Some(addend),
+            _ => true,
+        };
+        self.nodes().filter(is_kept).filter_map(|node| node.operation.result())
+    }
+}
+
+impl fmt::Display for Instruction {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}", self.node)?;
+        match self.epilogue {
+            Some(epilogue) => write!(formatter, " + {}", epilogue.operation.name()),
+            None => Ok(()),
+        }
+    }
+}
+
 impl ExecutionPlan {
     /// Plans a step of a model over at most `rows` rows of sequences of at most `context` positions. Matmuls take their
     /// activations as `activations` says.
@@ -79,7 +110,8 @@ impl ExecutionPlan {
     /// Plans a verified graph.
     pub fn new(graph: &VerifiedGraph, config: ModelConfig, context: u32, rows: u32) -> ExecutionPlan {
         let graph = graph.graph();
-        let lifetimes = lifetimes(&graph.nodes, graph.values.len());
+        let mut instructions = joined(&graph.nodes);
+        let lifetimes = lifetimes(&instructions, graph.values.len());
         let logits = graph.nodes.iter().find_map(|node| match node.operation {
             Operation::Sample { logits } => Some(logits),
             _ => None,
@@ -93,7 +125,7 @@ impl ExecutionPlan {
                 Place::Activations(placer.place(lifetimes[index], value_len(&graph.values[index], rows)));
         }
         let values: Vec<(Value, Place)> = graph.values.iter().cloned().zip(places).collect();
-        let instructions = with_barriers(&graph.nodes, &values);
+        set_barriers(&mut instructions, &values);
         ExecutionPlan { config, context, rows, instructions, values, activations_len: placer.len }
     }
 
@@ -120,8 +152,7 @@ impl ExecutionPlan {
     /// For each instruction, the earlier ones that it must wait for: those whose results it reads, and those that read
     /// or wrote what it writes. One that another of them already waits for is left out.
     pub fn dependencies(&self) -> Vec<Vec<usize>> {
-        let touched: Vec<_> =
-            self.instructions.iter().map(|one| resources(&one.node, &self.values)).collect();
+        let touched: Vec<_> = self.instructions.iter().map(|one| resources(one, &self.values)).collect();
         let touches = |all: &[Resource], some: &[Resource]| {
             all.iter().any(|one| some.iter().any(|other| overlaps(one, other)))
         };
@@ -167,10 +198,37 @@ fn value_len(value: &Value, rows: u32) -> ByteLen {
     ByteLen(row_stride(value).0 * u64::from(rows))
 }
 
-fn lifetimes(nodes: &[Node], values: usize) -> Vec<Lifetime> {
+/// Operations as instructions, without barriers.
+fn joined(nodes: &[Node]) -> Vec<Instruction> {
+    let mut instructions = Vec::with_capacity(nodes.len());
+    let mut rest = nodes;
+    while let Some((node, after)) = rest.split_first() {
+        let epilogue = after.first().filter(|next| is_epilogue(node, next, &after[1..])).copied();
+        instructions.push(Instruction { node: *node, epilogue, barrier_before: false });
+        rest = &after[usize::from(epilogue.is_some())..];
+    }
+    instructions
+}
+
+/// Whether the kernel of `node` also does `next`. `later` is what follows the two.
+fn is_epilogue(node: &Node, next: &Node, later: &[Node]) -> bool {
+    if node.layer != next.layer {
+        return false;
+    }
+    match (node.operation, next.operation) {
+        // MATMUL adds, and the product itself stays in registers: nobody else may read it.
+        (Operation::Matmul { input, output, .. }, Operation::ResidualAdd { hidden, addend }) => {
+            let is_read = |node: &Node| node.operation.uses().iter().any(|(value, _)| *value == output);
+            addend == output && hidden != input && !later.iter().any(is_read)
+        }
+        _ => false,
+    }
+}
+
+fn lifetimes(instructions: &[Instruction], values: usize) -> Vec<Lifetime> {
     let mut lifetimes = vec![Lifetime { first: usize::MAX, last: 0 }; values];
-    for (index, node) in nodes.iter().enumerate() {
-        for (id, _) in node.operation.uses() {
+    for (index, instruction) in instructions.iter().enumerate() {
+        for (id, _) in instruction.nodes().flat_map(|node| node.operation.uses()) {
             let lifetime = &mut lifetimes[id.0 as usize];
             lifetime.first = lifetime.first.min(index);
             lifetime.last = lifetime.last.max(index);
@@ -209,8 +267,22 @@ impl Placer {
     }
 }
 
-fn resources(node: &Node, values: &[(Value, Place)]) -> (Vec<Resource>, Vec<Resource>) {
+/// What an instruction reads and writes. What its epilogue reads of its own results counts as read too: nobody else
+/// could have written it.
+fn resources(instruction: &Instruction, values: &[(Value, Place)]) -> (Vec<Resource>, Vec<Resource>) {
     let (mut reads, mut writes) = (Vec::new(), Vec::new());
+    for node in instruction.nodes() {
+        add_resources(&node, values, &mut reads, &mut writes);
+    }
+    (reads, writes)
+}
+
+fn add_resources(
+    node: &Node,
+    values: &[(Value, Place)],
+    reads: &mut Vec<Resource>,
+    writes: &mut Vec<Resource>,
+) {
     for (id, how) in node.operation.uses() {
         let resource = match values[id.0 as usize].1 {
             Place::Logits => Resource::Logits,
@@ -240,7 +312,6 @@ fn resources(node: &Node, values: &[(Value, Place)]) -> (Vec<Resource>, Vec<Reso
         Operation::Sample { .. } => writes.push(Resource::StepState),
         _ => {}
     }
-    (reads, writes)
 }
 
 fn overlaps(one: &Resource, other: &Resource) -> bool {
@@ -252,26 +323,23 @@ fn overlaps(one: &Resource, other: &Resource) -> bool {
     }
 }
 
-fn with_barriers(nodes: &[Node], values: &[(Value, Place)]) -> Vec<Instruction> {
+fn set_barriers(instructions: &mut [Instruction], values: &[(Value, Place)]) {
     let mut read: Vec<Resource> = Vec::new();
     let mut written: Vec<Resource> = Vec::new();
     let touches = |all: &[Resource], some: &[Resource]| {
         all.iter().any(|one| some.iter().any(|other| overlaps(one, other)))
     };
-    let mut instructions = Vec::with_capacity(nodes.len());
-    for node in nodes {
-        let (reads, writes) = resources(node, values);
-        let barrier_before =
+    for instruction in instructions {
+        let (reads, writes) = resources(instruction, values);
+        instruction.barrier_before =
             touches(&written, &reads) || touches(&written, &writes) || touches(&read, &writes);
-        if barrier_before {
+        if instruction.barrier_before {
             read.clear();
             written.clear();
         }
         read.extend(reads);
         written.extend(writes);
-        instructions.push(Instruction { node: *node, barrier_before });
     }
-    instructions
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Oracle and device in lockstep: after every instruction the buffer that it wrote is compared bit for bit.
+//! Oracle and device in lockstep: after every instruction what it wrote is compared bit for bit.
 //!
 //! Contract: stops at the first difference and names operation, layer, element and both values. Two NaNs count as
 //! equal whatever their bits (`docs/arithmetic.md`), but for the packed words of a quantised row, which are no floats.
@@ -6,7 +6,7 @@
 
 use crate::executor::{Cache, Executor};
 use crate::executor_error::ExecutorError;
-use crate::graph::{Node, Operation};
+use crate::graph::{Form, Node, Operation, Value};
 use thiserror::Error;
 
 /// How much was compared.
@@ -104,10 +104,9 @@ fn compare_instruction<R: Executor, C: Executor>(
     index: usize,
     position: u32,
 ) -> Result<u64, ValidateError> {
-    let node = reference.plan().instructions[index].node;
-    // A quantised row is bytes in words: what looks like a NaN is none.
-    let is_packed = matches!(node.operation, Operation::Quantise { .. });
-    let compare = |buffer: &'static str, expected: Vec<u32>, found: Vec<u32>| {
+    let instruction = reference.plan().instructions[index];
+    let node = instruction.node;
+    let compare = |buffer: &'static str, is_packed: bool, expected: Vec<u32>, found: Vec<u32>| {
         compare_words(&expected, &found, is_packed, |element| Difference {
             node,
             instruction: index,
@@ -123,8 +122,8 @@ fn compare_instruction<R: Executor, C: Executor>(
             let mut elements = 0;
             for (buffer, cache) in [("key cache", Cache::Key), ("value cache", Cache::Value)] {
                 let expected = bits(reference.read_cache_row(cache, layer, position)?);
-                elements +=
-                    compare(buffer, expected, bits(candidate.read_cache_row(cache, layer, position)?))?;
+                let found = bits(candidate.read_cache_row(cache, layer, position)?);
+                elements += compare(buffer, false, expected, found)?;
             }
             Ok(elements)
         }
@@ -132,17 +131,22 @@ fn compare_instruction<R: Executor, C: Executor>(
             let expected = state_words(reference, position)?;
             compare(
                 "step state (position, choice, steps, next token)",
+                false,
                 expected,
                 state_words(candidate, position)?,
             )
         }
-        operation => match operation.result() {
-            Some(value) => {
-                let name = reference.plan().value(value).name;
-                compare(name, bits(reference.read_value(value)?), bits(candidate.read_value(value)?))
+        _ => {
+            let mut elements = 0;
+            for value in instruction.results() {
+                let Value { name, form, .. } = *reference.plan().value(value);
+                // A quantised row is bytes in words: what looks like a NaN is none.
+                let is_packed = form == Form::Quantised;
+                let expected = bits(reference.read_value(value)?);
+                elements += compare(name, is_packed, expected, bits(candidate.read_value(value)?))?;
             }
-            None => Ok(0),
-        },
+            Ok(elements)
+        }
     }
 }
 

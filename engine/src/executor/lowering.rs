@@ -14,7 +14,7 @@ use crate::kv_format::KvFormat;
 use crate::layout::PLANES_MAX;
 use crate::memory_plan::{AllocationId, MemoryPlan};
 use crate::model::Model;
-use crate::plan::{ExecutionPlan, Place};
+use crate::plan::{ExecutionPlan, Instruction, Place};
 use crate::rope_table::rope_table_bytes;
 use crate::weights::WeightId;
 use std::collections::BTreeMap;
@@ -152,7 +152,7 @@ pub fn lower(addresses: &Addresses<'_>, planning: &Planning) -> Result<Vec<Task>
     let mut tasks = vec![plan(addresses, planning)?];
     let instructions = &addresses.plan.instructions;
     for (index, instruction) in instructions.iter().enumerate() {
-        tasks.push(lower_node(addresses, &instruction.node)?.into_task(addresses, index));
+        tasks.push(lower_instruction(addresses, instruction)?.into_task(addresses, index));
         let before = index.checked_sub(1).and_then(|before| instructions[before].node.layer);
         if let Some(layer) = instruction.node.layer
             && before != Some(layer)
@@ -199,7 +199,8 @@ impl Lowered {
     }
 }
 
-fn lower_node(addresses: &Addresses<'_>, node: &Node) -> Result<Lowered, ExecutorError> {
+fn lower_instruction(addresses: &Addresses<'_>, instruction: &Instruction) -> Result<Lowered, ExecutorError> {
+    let node = &instruction.node;
     match node.operation {
         Operation::Embed { table, output } => embed(addresses, node, table, output),
         Operation::RmsNorm { input, weight, output } => {
@@ -212,7 +213,8 @@ fn lower_node(addresses: &Addresses<'_>, node: &Node) -> Result<Lowered, Executo
             elementwise::quantise(addresses, node, input, activations, output)
         }
         Operation::Matmul { weight, input, activations, output } => {
-            matmul(addresses, node, weight, input, activations, output)
+            let product = Product { weight, input, activations, output };
+            matmul(addresses, node, &product, instruction.epilogue)
         }
         Operation::Rope { vector, heads, layout, table } => {
             elementwise::rope(addresses, node, vector, heads, (layout, table))
@@ -414,14 +416,27 @@ fn lanes_per_row_log2(columns: u32, activations: Activations) -> u32 {
     }
 }
 
-fn matmul(
-    addresses: &Addresses<'_>,
-    node: &Node,
+/// Operands of a MATMUL.
+struct Product {
     weight: WeightId,
     input: ValueId,
     activations: Activations,
     output: ValueId,
+}
+
+/// With a RESIDUAL_ADD after it, MATMUL adds its product to that one's vector in place.
+fn matmul(
+    addresses: &Addresses<'_>,
+    node: &Node,
+    &Product { weight, input, activations, output }: &Product,
+    epilogue: Option<Node>,
 ) -> Result<Lowered, ExecutorError> {
+    let addend = match epilogue.map(|node| node.operation) {
+        None => None,
+        Some(Operation::ResidualAdd { hidden, .. }) => Some(hidden),
+        Some(other) => return Err(no_adapter(&other, "after a matmul")),
+    };
+    let output = addend.unwrap_or(output);
     let (weight_rows, columns) = addresses.plan.config.shape(weight.class);
     let kernels = weight_kernels(addresses, weight, &node.operation)?;
     let of_integers = |index: usize| {
@@ -440,7 +455,7 @@ fn matmul(
         plane_va: addresses.planes(weight)?,
         input_va: addresses.value(input)?,
         output_va: addresses.value(output)?,
-        addend_va: 0,
+        addend_va: addend.map_or(Ok(0), |addend| addresses.value(addend))?,
         weight_rows,
         columns,
         chunks: columns.div_ceil(CHUNK_COLUMNS),

@@ -372,8 +372,8 @@ impl Executor for Oracle {
 
     fn step_instruction(&mut self, index: usize) -> Result<(), ExecutorError> {
         self.check_position()?;
-        let operation = self.plan.instructions[index].node.operation;
-        self.execute(&operation);
+        let instruction = self.plan.instructions[index];
+        instruction.nodes().for_each(|node| self.execute(&node.operation));
         Ok(())
     }
 

@@ -228,7 +228,7 @@ fn describe(loaded: &LoadedModel, options: &SessionOptions, cards: &[u64]) -> Re
         regions: allocation.regions.iter().map(region).collect(),
     });
     let instructions = execution.instructions.iter().map(|instruction| InstructionEntry {
-        operation: instruction.node.to_string(),
+        operation: instruction.to_string(),
         layer: instruction.node.layer,
         barrier_before: instruction.barrier_before,
     });
