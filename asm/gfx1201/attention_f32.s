@@ -9,6 +9,8 @@
 .include "include/protocol.inc"
 .include "include/machine.inc"
 .include "include/math.inc"
+.include "include/block.inc"
+.include "body/quantise.inc"
 .include "body/attention_formats.inc"
 .include "body/attention.inc"
 

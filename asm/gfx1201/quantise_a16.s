@@ -2,7 +2,7 @@
 //
 //! parameters Quantise
 //! workgroup 256 1 1
-//! vgprs 12
+//! vgprs 17
 //! sgprs 98
 //! lds 0
 

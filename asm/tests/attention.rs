@@ -3,15 +3,14 @@
 mod support;
 
 use support::BIASES;
-use support::harness::Device;
+use support::harness::{Device, FRESH};
+use support::integers::IntegerRows;
 use support::kv::{self, Cache, KvFormat};
 use support::reference as cpu;
 use support::weights::Random;
 use zerocopy::IntoBytes;
 use zrt_protocol::params::{self, RowSet};
 
-/// The contents of a fresh buffer of the device.
-const FRESH: u32 = 0x7FC5_A5A5;
 /// Bytes between the end of a row and the start of the next.
 const GAP_BYTES: usize = 32;
 /// Bit of a header's `rows` for the odd snapshot.
@@ -52,6 +51,8 @@ struct AttentionCase {
     scale: f32,
     window: usize,
     queries: Vec<Vec<f32>>,
+    /// Bytes of the integers of each result; 0: none.
+    limbs: u32,
 }
 
 impl AttentionCase {
@@ -84,17 +85,19 @@ impl AttentionCase {
             head_size,
             scale: (1.0 / (head_size as f64).sqrt()) as f32,
             window: ALL_POSITIONS,
+            limbs: 0,
         }
     }
 
-    /// The words of the output buffer.
-    fn expected(&self) -> Vec<u32> {
-        let mut words = Vec::new();
+    /// The results of each row, `None` if it is not alive.
+    fn results(&self) -> Vec<Option<Vec<f32>>> {
+        let mut results = Vec::new();
         for ((slot, position, is_alive), query) in self.rows.iter().zip(&self.queries) {
             let all = |is_value| -> Vec<Vec<f32>> {
                 (0..=*position).map(|position| self.cache.get(*slot, position, is_value)).collect()
             };
             let (keys, values) = (all(false), all(true));
+            let mut result = Vec::new();
             for head in 0..self.heads {
                 let from = head / self.group_size * self.head_size;
                 let part = |row: &'_ Vec<f32>| row[from..from + self.head_size].to_vec();
@@ -103,15 +106,34 @@ impl AttentionCase {
                 let keys: Vec<&[f32]> = keys.iter().map(Vec::as_slice).collect();
                 let values: Vec<&[f32]> = values.iter().map(Vec::as_slice).collect();
                 let q = &query[head * self.head_size..][..self.head_size];
-                let output = cpu::attention(q, &keys, &values, self.scale, self.window);
-                words.extend(output.iter().map(|x| if *is_alive { x.to_bits() } else { FRESH }));
+                result.extend(cpu::attention(q, &keys, &values, self.scale, self.window));
+            }
+            results.push(is_alive.then_some(result));
+        }
+        results
+    }
+
+    /// The words of the output buffer, and then those of the integers.
+    fn expected(&self) -> Vec<u32> {
+        let results = self.results();
+        let mut words = Vec::new();
+        for result in &results {
+            match result {
+                Some(result) => words.extend(result.iter().map(|x| x.to_bits())),
+                None => words.resize(words.len() + self.heads * self.head_size, FRESH),
             }
             words.extend([FRESH; GAP_BYTES / 4]);
         }
+        let mut device = Device::new(0);
+        words.extend(self.integers(&mut device).words(&device, &results).1);
         words
     }
 
-    /// The words of the output buffer after a run.
+    fn integers(&self, device: &mut Device) -> IntegerRows {
+        IntegerRows::allocate(device, self.rows.len(), self.heads * self.head_size, self.limbs)
+    }
+
+    /// The words of the output buffer and of the integers after a run.
     fn run(&self, bias: i32, snapshot: usize, groups: u32, change: Option<[u32; 2]>) -> Vec<u32> {
         self.run_counted(bias, snapshot, groups, change).0
     }
@@ -128,6 +150,7 @@ impl AttentionCase {
         let row_bytes = self.heads * self.head_size * 4 + GAP_BYTES;
         let output_va = device.allocate(self.rows.len() * row_bytes);
         let step_va = kv::step(&mut device, &self.rows, snapshot);
+        let integers = self.integers(&mut device);
         let mut header = params::Attention::header(step_va, self.heads as u32, RowSet::EachActive);
         header.rows |= ODD_SNAPSHOT * snapshot as u32;
         let block = params::Attention {
@@ -145,10 +168,17 @@ impl AttentionCase {
             group_size: self.group_size as u32,
             scale: self.scale.to_bits(),
             window: self.window as u32,
+            integers_va: integers.va,
+            integers_stride: integers.stride,
+            factors_offset: integers.factors_offset(),
+            limbs: integers.limbs,
+            reserved: 0,
         };
         let name = format!("attention_{}", self.cache.format.name());
         run(&mut device, &name, change, block.as_bytes(), groups);
-        (device.words(output_va, self.rows.len() * row_bytes / 4), device.wave_instructions())
+        let mut words = device.words(output_va, self.rows.len() * row_bytes / 4);
+        words.extend(integers.words(&device, &vec![None; self.rows.len()]).0);
+        (words, device.wave_instructions())
     }
 
     fn check(&self, what: &str, bias: i32, snapshot: usize, groups: u32) {
@@ -177,6 +207,22 @@ fn attention_over_rows_of_several_slots_on_any_grid() {
         for groups in [1, 3, 45] {
             for snapshot in [0, 1] {
                 case.check("mixed rows", 0, snapshot, groups);
+            }
+        }
+    }
+}
+
+/// Heads of one block and of several, a segment of several heads and a head that is one; rows by themselves and in tiles.
+#[test]
+fn attention_with_integers() {
+    let many: Vec<_> = MIXED_ROWS.iter().chain(&MIXED_ROWS).copied().collect();
+    for (number, format) in KvFormat::ALL.into_iter().enumerate() {
+        for (heads, head_size) in [([8, 2], 32), ([4, 4], 64), ([8, 4], 128), ([2, 1], 256)] {
+            for (rows, limbs) in [(&MIXED_ROWS[..], 1), (&MIXED_ROWS, 2), (&many, 1), (&many, 2)] {
+                let mut case = AttentionCase::new(format, [heads[0], heads[1], head_size], rows);
+                case.limbs = limbs;
+                let what = format!("{} rows, heads of {head_size}, {limbs} limbs", rows.len());
+                case.check(&what, BIASES[number], head_size / 32 % 2, 3);
             }
         }
     }
@@ -240,6 +286,22 @@ fn faults_in_windows_are_seen() {
             ("lanes before the first position", [0x8B7E_187E, 0x8B7E_7E7E]),
         ] {
             assert_ne!(case.run(0, 0, 2, Some(change)), expected, "{format:?}, {what}");
+        }
+    }
+}
+
+/// The first element of a head, and the constant that the factor is made with, show in the integers. One
+/// workgroup does all heads: two that stored to the same place would be a race.
+#[test]
+fn faults_in_integers_are_seen() {
+    for (format, limbs) in KvFormat::ALL.into_iter().zip([1, 2, 1]) {
+        let mut case = AttentionCase::new(format, [4, 1, 64], &[(0, 40, true)]);
+        case.limbs = limbs;
+        let expected = case.expected();
+        assert_eq!(case.run(0, 0, 1, None), expected);
+        // s_mul_i32 s16, s2, s22 becomes s_mul_i32 s16, s3, s22; MINUS_127.
+        for change in [[0x9610_1602, 0x9610_1603], [0xC2FE_0000, 0xC2FE_1000]] {
+            assert_ne!(case.run(0, 0, 1, Some(change)), expected, "{format:?}, {change:#x?}");
         }
     }
 }
@@ -509,7 +571,7 @@ fn faults_in_kv_write_are_seen() {
     for (what, change) in [
         ("the number below 1/2", [0x3EFF_FFFF, 0x3F00_0000]),
         ("where d is stored as 0", [0x3300_0000, 0x3280_0000]),
-        ("1/127", [0x3C01_0204, 0x3C01_0304]),
+        ("1/127", [0xC2FE_0000, 0xC2FE_1000]),
         ("half away from zero", [0x3EFF_FFFF, 0x3EFF_FF00]),
     ] {
         assert_ne!(case.run(0, 0, 3, Some(change)), expected, "{what}");

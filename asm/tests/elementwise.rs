@@ -1,16 +1,18 @@
 //! Norms, rotary embedding, gate, addition, copy on the virtual device's shader engine against a separate computation,
 //! bit for bit: over several rows of a step, of which some do not count, with rows further apart than they are long,
 //! and on grids smaller and larger than the work. What lies between rows, and rows that do not count, stays unchanged.
+//! Norms and gates also store integers.
 
 mod support;
 
 use support::harness::Device;
+use support::integers::IntegerRows;
 use support::reference as cpu;
 use support::weights::Random;
 use support::{BIASES, assert_same};
 use zerocopy::IntoBytes;
 use zrt_protocol::params::{self, Header, RowSet};
-use zrt_protocol::{Output, Row, Step};
+use zrt_protocol::{Output, Row, Step, norm_units};
 
 /// What lies between rows and in results before the run: a quiet NaN that no kernel produces.
 const PADDING: f32 = f32::from_bits(0x7FC1_2345);
@@ -128,6 +130,19 @@ fn on_every_grid(what: &str, units: usize, case: impl Fn(u32) -> (Vec<f32>, Vec<
     }
 }
 
+/// Found and expected floats, and behind them the words of integers.
+fn with_integers(
+    device: &Device,
+    integers: &IntegerRows,
+    results: &[Option<Vec<f32>>],
+    (mut found, mut expected): (Vec<f32>, Vec<f32>),
+) -> (Vec<f32>, Vec<f32>) {
+    let (found_words, expected_words) = integers.words(device, results);
+    found.extend(found_words.into_iter().map(f32::from_bits));
+    expected.extend(expected_words.into_iter().map(f32::from_bits));
+    (found, expected)
+}
+
 // ----------------------------------------------------------------------------------------------------- norms
 
 #[derive(Clone, Debug)]
@@ -135,7 +150,8 @@ struct RmsNormCase {
     count: usize,
     gap: usize,
     bias: i32,
-    in_place: bool,
+    /// Bytes of the integers of each result; 0: none.
+    limbs: u32,
     factor: f32,
     epsilon: f32,
     scene: Scene,
@@ -146,7 +162,7 @@ const RMS_NORM: RmsNormCase = RmsNormCase {
     count: 256,
     gap: 12,
     bias: 0,
-    in_place: false,
+    limbs: 0,
     factor: 1.0,
     epsilon: 1e-5,
     scene: SCENE,
@@ -164,10 +180,13 @@ impl RmsNormCase {
         let mut device = Device::new(self.bias);
         let input_va = device.upload(&lay_out(&x, stride));
         let untouched = vec![vec![PADDING; self.count]; rows];
-        let output_va = if self.in_place { input_va } else { device.upload(&lay_out(&untouched, stride)) };
+        let output_va = device.upload(&lay_out(&untouched, stride));
         let step_va = self.scene.step(&mut device);
+        let set_rows = if set == RowSet::EachOutput { self.scene.outputs.len() } else { rows };
+        let integers = IntegerRows::allocate(&mut device, set_rows, self.count, self.limbs);
+        let units = norm_units(self.count.max(integers.elements()) as u32);
         let block = params::RmsNorm {
-            header: self.scene.header(params::RmsNorm::header(step_va, 1, set)),
+            header: self.scene.header(params::RmsNorm::header(step_va, units, set)),
             input_va,
             weight_va: device.upload(&weight),
             output_va,
@@ -175,27 +194,37 @@ impl RmsNormCase {
             inverse_count: ((1.0 / self.count as f64) as f32).to_bits(),
             epsilon: self.epsilon.to_bits(),
             stride: 4 * stride as u32,
+            integers_va: integers.va,
+            integers_stride: integers.stride,
+            factors_offset: integers.factors_offset(),
+            limbs: integers.limbs,
+            reserved: 0,
         };
         run(&mut device, "rms_norm", self.change, block.as_bytes(), groups);
         let norm = |row: usize| cpu::rms_norm(&x[row], &weight, self.epsilon, 256);
-        let expected = if set == RowSet::EachOutput {
-            let mut rows = untouched;
-            rows.iter_mut().zip(self.scene.outputs).for_each(|(output, row)| *output = norm(*row));
-            rows
+        let results: Vec<Option<Vec<f32>>> = if set == RowSet::EachOutput {
+            self.scene.outputs.iter().map(|row| Some(norm(*row))).collect()
         } else {
-            self.scene.expected(if self.in_place { &x } else { &untouched }, norm)
+            (0..rows).map(|row| self.scene.counts(row).then(|| norm(row))).collect()
         };
+        let mut expected = untouched;
+        for (row, result) in expected.iter_mut().zip(&results) {
+            if let Some(result) = result {
+                row.clone_from(result);
+            }
+        }
         let expected = lay_out(&expected, stride);
-        (device.floats(output_va, expected.len()), expected)
+        let found = device.floats(output_va, expected.len());
+        with_integers(&device, &integers, &results, (found, expected))
     }
 }
 
 #[test]
 fn rms_norm_of_every_length() {
     for bias in BIASES {
-        for count in [4, 64, 172, 256, 300, 768, 1024, 1028, 4100] {
-            for in_place in [false, true] {
-                let case = RmsNormCase { count, bias, in_place, scene: ALL_ROWS, ..RMS_NORM };
+        for count in [4, 64, 172, 256, 300, 768, 1024, 1028, 2048, 2300, 4100] {
+            for limbs in 0..=2 {
+                let case = RmsNormCase { count, bias, limbs, scene: ALL_ROWS, ..RMS_NORM };
                 let (found, expected) = case.results(RowSet::EachActive, 2);
                 assert_same(&format!("{case:?}"), &found, &expected);
             }
@@ -206,9 +235,9 @@ fn rms_norm_of_every_length() {
 #[test]
 fn rms_norm_of_rows_that_count() {
     for scene in [SCENE, SCENE.odd(), ALL_ROWS, NO_ROWS, MANY_ROWS, MANY_ROWS.odd()] {
-        for in_place in [false, true] {
-            let case = RmsNormCase { count: 300, in_place, scene: scene.clone(), ..RMS_NORM };
-            on_every_grid(&format!("{case:?}"), scene.rows, |groups| {
+        for (count, limbs) in [(300, 0), (1300, 1), (300, 2)] {
+            let case = RmsNormCase { count, limbs, scene: scene.clone(), ..RMS_NORM };
+            on_every_grid(&format!("{case:?}"), 2 * scene.rows, |groups| {
                 case.results(RowSet::EachActive, groups)
             });
         }
@@ -218,8 +247,8 @@ fn rms_norm_of_rows_that_count() {
 #[test]
 fn rms_norm_of_output_rows() {
     for scene in [SCENE, SCENE.odd(), ALL_ROWS, NO_ROWS, MANY_ROWS] {
-        for gap in [0, 4] {
-            let case = RmsNormCase { count: 300, gap, scene: scene.clone(), ..RMS_NORM };
+        for (gap, limbs) in [(0, 0), (4, 0), (4, 1), (0, 2)] {
+            let case = RmsNormCase { count: 300, gap, limbs, scene: scene.clone(), ..RMS_NORM };
             let outputs = scene.outputs.len();
             on_every_grid(&format!("{case:?}"), outputs, |groups| case.results(RowSet::EachOutput, groups));
         }
@@ -231,7 +260,7 @@ fn rms_norm_of_output_rows() {
 fn rms_norm_far_from_one() {
     for bias in BIASES {
         for factor in [1e-18f32, 1e-12, 1e12] {
-            let case = RmsNormCase { bias, factor, epsilon: 0.0, in_place: true, ..RMS_NORM };
+            let case = RmsNormCase { bias, factor, epsilon: 0.0, ..RMS_NORM };
             let (found, expected) = case.results(RowSet::EachActive, 3);
             assert_same(&format!("{case:?}"), &found, &expected);
         }
@@ -376,6 +405,8 @@ struct SwigluCase {
     count: usize,
     bias: i32,
     in_place: bool,
+    /// Bytes of the integers of each result; 0: none.
+    limbs: u32,
     scene: Scene,
     change: Option<[u32; 2]>,
     kernel: &'static str,
@@ -386,6 +417,7 @@ const SWIGLU: SwigluCase = SwigluCase {
     count: 300,
     bias: 0,
     in_place: true,
+    limbs: 0,
     scene: SCENE,
     change: None,
     kernel: "swiglu",
@@ -407,7 +439,9 @@ impl SwigluCase {
         let gate_va = device.upload(&lay_out(&gate, stride));
         let untouched = vec![vec![PADDING; self.count]; rows];
         let output_va = if self.in_place { gate_va } else { device.upload(&lay_out(&untouched, stride)) };
-        let (step_va, units) = (self.scene.step(&mut device), self.count.div_ceil(256) as u32);
+        let step_va = self.scene.step(&mut device);
+        let integers = IntegerRows::allocate(&mut device, rows, self.count, self.limbs);
+        let units = self.count.max(integers.elements()).div_ceil(256) as u32;
         let block = params::SwiGlu {
             header: self.scene.header(params::SwiGlu::header(step_va, units, RowSet::EachActive)),
             gate_va,
@@ -415,13 +449,21 @@ impl SwigluCase {
             output_va,
             count: self.count as u32,
             stride: 4 * stride as u32,
+            integers_va: integers.va,
+            integers_stride: integers.stride,
+            factors_offset: integers.factors_offset(),
+            limbs: integers.limbs,
+            reserved: 0,
         };
         run(&mut device, self.kernel, self.change, block.as_bytes(), groups);
-        let expected = self.scene.expected(if self.in_place { &gate } else { &untouched }, |row| {
+        let result = |row: usize| -> Vec<f32> {
             gate[row].iter().zip(&up[row]).map(|(gate, up)| (self.expected)(*gate, *up)).collect()
-        });
+        };
+        let expected = self.scene.expected(if self.in_place { &gate } else { &untouched }, result);
         let expected = lay_out(&expected, stride);
-        (device.floats(output_va, expected.len()), expected)
+        let found = device.floats(output_va, expected.len());
+        let results: Vec<_> = (0..rows).map(|row| self.scene.counts(row).then(|| result(row))).collect();
+        with_integers(&device, &integers, &results, (found, expected))
     }
 }
 
@@ -429,9 +471,9 @@ impl SwigluCase {
 fn gates_of_every_length() {
     for gate in [SWIGLU, GEGLU] {
         for bias in BIASES {
-            for count in [4usize, 172, 256, 768, 1000] {
-                for in_place in [false, true] {
-                    let case = SwigluCase { count, bias, in_place, scene: ALL_ROWS, ..gate.clone() };
+            for count in [4usize, 172, 256, 768, 1000, 1028] {
+                for (in_place, limbs) in [(false, 0), (true, 0), (true, 1), (false, 2)] {
+                    let case = SwigluCase { count, bias, in_place, limbs, scene: ALL_ROWS, ..gate.clone() };
                     let (found, expected) = case.results(2);
                     assert_same(&format!("{case:?}"), &found, &expected);
                 }
@@ -637,6 +679,25 @@ fn planted_faults_of_the_arithmetic_are_seen() {
         let case = RmsNormCase { bias, change, ..RMS_NORM };
         let is_seen = differs(case.results(RowSet::EachActive, 1));
         assert_eq!(is_seen, bias != 0, "a square root without its correction, bias {bias}");
+    }
+}
+
+/// The comparisons detect faults of the integers: a 127th of another number, and a segment stored where the one before is.
+#[test]
+fn planted_faults_of_the_integers_are_seen() {
+    const MINUS_127: u32 = 0xC2FE_0000;
+    for limbs in [1, 2] {
+        let norm = RmsNormCase { count: 1300, limbs, scene: ALL_ROWS, ..RMS_NORM };
+        assert!(!differs(norm.results(RowSet::EachActive, 1)));
+        // s_add_co_u32 s28, s28, 0x100 becomes s_add_co_u32 s28, s29, 0x100.
+        for change in [[MINUS_127, MINUS_127 + 0x1000], [0x801C_FF1C, 0x801C_FF1D]] {
+            let case = RmsNormCase { change: Some(change), ..norm.clone() };
+            assert!(differs(case.results(RowSet::EachActive, 1)), "norm, {limbs} limbs, {change:#x?}");
+        }
+        let gate = SwigluCase { count: 1300, limbs, scene: ALL_ROWS, ..SWIGLU };
+        assert!(!differs(gate.results(1)));
+        let change = Some([MINUS_127, MINUS_127 + 0x1000]);
+        assert!(differs(SwigluCase { change, ..gate }.results(1)), "gate, {limbs} limbs");
     }
 }
 

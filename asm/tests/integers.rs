@@ -4,15 +4,14 @@
 mod support;
 
 use support::harness::Device;
+use support::integers::{IntegerRows, stored};
 use support::planes;
 use support::reference as cpu;
-use support::reference::Activation;
 use support::weights::{self, Format, Random, Weights};
 use zerocopy::IntoBytes;
 use zrt_protocol::params::{self, RowSet};
 use zrt_protocol::{
-    ROWS_MAX, Row, Step, TILED_ROWS_MIN, integer_lanes_per_row_log2, matmul_rows_per_unit,
-    quantised_factors_offset, quantised_row_bytes, quantised_rows_held, quantised_segments,
+    ROWS_MAX, Row, Step, integer_lanes_per_row_log2, matmul_rows_per_unit, quantised_segments,
 };
 
 /// Integer formats whose rows may have so many columns.
@@ -72,51 +71,6 @@ fn ties(block: &mut [f32], factor: f32) {
         };
     }
     block[0] = 127.0;
-}
-
-/// A quantised row as it lies in memory, by docs/kernels.md.
-fn stored(x: &[f32], limbs: u32) -> Vec<u8> {
-    let blocks: Vec<Activation> = x.chunks(32).map(|block| cpu::quantise(block, limbs)).collect();
-    let columns = x.len() as u32;
-    let factors_offset = quantised_factors_offset(columns, limbs) as usize;
-    let mut bytes = vec![0; quantised_row_bytes(columns, limbs) as usize];
-    for index in 0..quantised_segments(columns) as usize * 8 {
-        let empty = cpu::quantise(&[], limbs);
-        let block = blocks.get(index).unwrap_or(&empty);
-        for (at, integer) in block.integers.iter().enumerate() {
-            let low = index * 32 * limbs as usize + at;
-            if limbs == 2 {
-                bytes[low] = ((integer + 128) >> 8) as u8;
-                bytes[low + 32] = *integer as u8;
-            } else {
-                bytes[low] = *integer as u8;
-            }
-        }
-        let at = factors_offset + index / 8 * 64 + index % 8 * 4;
-        bytes[at..at + 4].copy_from_slice(&block.factor.to_le_bytes());
-        bytes[at + 32..at + 36].copy_from_slice(&block.negative_sum.to_le_bytes());
-    }
-    bytes
-}
-
-/// A row of a tile, which starts at `bytes`, as it would lie by itself, by docs/kernels.md.
-fn row_of_tile(bytes: &[u8], row: usize, columns: u32, limbs: u32) -> Vec<u8> {
-    let (factors, blocks) =
-        (quantised_factors_offset(columns, limbs) as usize, quantised_segments(columns) * 8);
-    let limbs = limbs as usize;
-    let mut row_bytes = vec![0; factors + blocks as usize * 8];
-    for block in 0..blocks as usize {
-        for limb in 0..limbs {
-            for (part, from) in [0, 16, 8, 24].into_iter().enumerate() {
-                let at = (block * limbs + limb) * 512 + row * 32 + part * 8;
-                row_bytes[(block * limbs + limb) * 32 + from..][..8].copy_from_slice(&bytes[at..at + 8]);
-            }
-        }
-        let (pair, to) = (factors * 16 + block * 128 + row * 8, factors + block / 8 * 64 + block % 8 * 4);
-        row_bytes[to..to + 4].copy_from_slice(&bytes[pair..pair + 4]);
-        row_bytes[to + 32..to + 36].copy_from_slice(&bytes[pair + 4..pair + 8]);
-    }
-    row_bytes
 }
 
 struct Product {
@@ -183,8 +137,7 @@ impl Product {
         let mut device = Device::new(case.bias);
         let (columns, limbs) = (self.columns as u32, self.limbs);
         let input_stride = self.columns * 4 + 256;
-        let row_bytes = quantised_row_bytes(columns, limbs) as usize;
-        let (stride, output_stride) = (row_bytes.next_multiple_of(256) + 256, self.weight_rows * 4 + 260);
+        let output_stride = self.weight_rows * 4 + 260;
         let mut input = vec![f32::NAN; case.rows * input_stride / 4];
         let output_words = case.rows * output_stride / 4;
         let addend = Random::new(output_words as u64).reals(output_words);
@@ -196,14 +149,15 @@ impl Product {
             false => (step_of(case.rows, case.alive, 0), RowSet::EachActive, RowSet::AllActive),
         };
         let step_va = device.upload(&[step]);
+        let integers = IntegerRows::allocate(&mut device, case.rows, self.columns, limbs);
         let quantise = params::Quantise {
             header: params::Quantise::header(step_va, quantised_segments(columns), each),
             input_va: device.upload(&input),
-            output_va: device.allocate(quantised_rows_held(case.rows as u32) as usize * stride),
             count: columns,
             input_stride: input_stride as u32,
-            output_stride: stride as u32,
-            factors_offset: quantised_factors_offset(columns, limbs),
+            integers_va: integers.va,
+            integers_stride: integers.stride,
+            factors_offset: integers.factors_offset(),
         };
         let run = |device: &mut Device, kernel: &str, block: &[u8]| match change {
             Some((beginning, change)) if kernel.starts_with(beginning) => {
@@ -224,14 +178,7 @@ impl Product {
         };
         let mut expected = device.words(output_va, output_words);
         for row in (0..case.rows).filter(|row| case.alive >> row & 1 == 1) {
-            let found = if case.rows < TILED_ROWS_MIN as usize {
-                device.bytes_at(quantise.output_va + (row * stride) as u64, row_bytes)
-            } else {
-                let tile =
-                    device.bytes_at(quantise.output_va + (row / 16 * 16 * stride) as u64, 16 * row_bytes);
-                row_of_tile(&tile, row % 16, columns, limbs)
-            };
-            is_expected &= found == stored(&self.x[row], limbs);
+            is_expected &= integers.row(&device, row) == stored(&self.x[row], limbs);
             let at = row * output_stride / 4;
             for (number, blocks) in self.matrix.blocks.chunks(self.columns / 32).enumerate() {
                 let product = cpu::integer_dot(blocks, &self.x[row], limbs);
@@ -244,14 +191,14 @@ impl Product {
         let block = params::Matmul {
             header: params::Matmul::header(step_va, units, all),
             plane_va: planes(&mut device, &self.matrix),
-            input_va: quantise.output_va,
+            input_va: integers.va,
             output_va,
             addend_va,
             weight_rows: self.weight_rows as u32,
             columns,
             chunks: columns.div_ceil(32),
             lanes_per_row_log2,
-            input_stride: stride as u32,
+            input_stride: integers.stride,
             output_stride: output_stride as u32,
             factors_offset: quantise.factors_offset,
             tile_parts_log2: case.has_parts.into(),

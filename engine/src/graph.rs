@@ -431,13 +431,13 @@ impl VerifiedGraph {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::architecture::Architecture;
     use crate::rope::{Rope, RopeScaling};
     use crate::weights::WeightClass;
 
-    fn config() -> ModelConfig {
+    pub(crate) fn config() -> ModelConfig {
         ModelConfig {
             architecture: Architecture::Llama,
             layers: 1,

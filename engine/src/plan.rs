@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use zrt_mem::ByteLen;
 use zrt_mem::heap::{REGION_ALIGNMENT, Region};
-use zrt_protocol::quantised_rows_held;
+use zrt_protocol::{CHUNK_COLUMNS, SEGMENT_BLOCKS, quantised_rows_held, quantised_segments};
 
 /// One operation of the plan, or two that one kernel does.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -110,7 +110,7 @@ impl ExecutionPlan {
     /// Plans a verified graph.
     pub fn new(graph: &VerifiedGraph, config: ModelConfig, context: u32, rows: u32) -> ExecutionPlan {
         let graph = graph.graph();
-        let mut instructions = joined(&graph.nodes);
+        let mut instructions = joined(&graph.nodes, &config);
         let lifetimes = lifetimes(&instructions, graph.values.len());
         let logits = graph.nodes.iter().find_map(|node| match node.operation {
             Operation::Sample { logits } => Some(logits),
@@ -199,11 +199,11 @@ fn value_len(value: &Value, rows: u32) -> ByteLen {
 }
 
 /// Operations as instructions, without barriers.
-fn joined(nodes: &[Node]) -> Vec<Instruction> {
+fn joined(nodes: &[Node], config: &ModelConfig) -> Vec<Instruction> {
     let mut instructions = Vec::with_capacity(nodes.len());
     let mut rest = nodes;
     while let Some((node, after)) = rest.split_first() {
-        let epilogue = after.first().filter(|next| is_epilogue(node, next, &after[1..])).copied();
+        let epilogue = after.first().filter(|next| is_epilogue(node, next, &after[1..], config)).copied();
         instructions.push(Instruction { node: *node, epilogue, barrier_before: false });
         rest = &after[usize::from(epilogue.is_some())..];
     }
@@ -211,7 +211,7 @@ fn joined(nodes: &[Node]) -> Vec<Instruction> {
 }
 
 /// Whether the kernel of `node` also does `next`. `later` is what follows the two.
-fn is_epilogue(node: &Node, next: &Node, later: &[Node]) -> bool {
+fn is_epilogue(node: &Node, next: &Node, later: &[Node], config: &ModelConfig) -> bool {
     if node.layer != next.layer {
         return false;
     }
@@ -220,6 +220,19 @@ fn is_epilogue(node: &Node, next: &Node, later: &[Node]) -> bool {
         (Operation::Matmul { input, output, .. }, Operation::ResidualAdd { hidden, addend }) => {
             let is_read = |node: &Node| node.operation.uses().iter().any(|(value, _)| *value == output);
             addend == output && hidden != input && !later.iter().any(is_read)
+        }
+        (
+            Operation::RmsNorm { output, .. }
+            | Operation::SwiGlu { output, .. }
+            | Operation::GeGlu { output, .. },
+            Operation::Quantise { input, .. },
+        ) => input == output,
+        // A wave of ATTENTION has a block of its head, and no unit has what is beyond the heads.
+        (Operation::Attention { output, .. }, Operation::Quantise { input, .. }) => {
+            let elements = config.query_elements();
+            input == output
+                && config.head_size.is_multiple_of(CHUNK_COLUMNS)
+                && quantised_segments(elements) * SEGMENT_BLOCKS * CHUNK_COLUMNS == elements
         }
         _ => false,
     }
@@ -352,6 +365,66 @@ mod tests {
         let len = |form, rows| value_len(&Value { name: "value", elements: 64, form }, rows).0 / 256;
         assert_eq!([1, 8, 9, 17].map(|rows| len(Form::Vector, rows)), [1, 8, 9, 17]);
         assert_eq!([1, 8, 9, 17].map(|rows| len(Form::Quantised, rows)), [1, 8, 16, 32]);
+    }
+
+    /// Layer 0's nodes of these operations, and one that reads value 9 after them if it is asked for.
+    fn epilogue(operations: [Operation; 2], heads: u32, head_size: u32, is_read_later: bool) -> bool {
+        let node = |operation| Node { operation, layer: Some(0) };
+        let [one, next] = operations.map(node);
+        let reader = node(Operation::Scale { vector: ValueId(9), factor: 2.0 });
+        let config = ModelConfig { heads, head_size, ..crate::graph::tests::config() };
+        let later = &[reader][..usize::from(is_read_later)];
+        let is_epilogue = is_epilogue(&one, &next, later, &config);
+        // Never over the edge of a layer.
+        assert!(!super::is_epilogue(&one, &Node { layer: Some(1), ..next }, later, &config));
+        is_epilogue
+    }
+
+    #[test]
+    fn a_product_is_added_where_nobody_else_reads_it() {
+        let weight = crate::weights::WeightId::new(crate::weights::WeightClass::Down, 0);
+        let activations = Activations::F32;
+        let matmul = |input| Operation::Matmul { weight, input, activations, output: ValueId(9) };
+        let add = |hidden, addend| Operation::ResidualAdd { hidden, addend };
+        let (input, hidden, product) = (ValueId(1), ValueId(2), ValueId(9));
+        let is = |operations, is_read_later| epilogue(operations, 4, 64, is_read_later);
+        assert!(is([matmul(input), add(hidden, product)], false));
+        assert!(
+            !is([matmul(input), add(hidden, product)], true),
+            "what reads the product would find nothing"
+        );
+        assert!(!is([matmul(input), add(input, product)], false), "units read what others have changed");
+        assert!(
+            !is([matmul(input), add(hidden, input)], false)
+                && !is([matmul(input), add(product, hidden)], false)
+        );
+    }
+
+    #[test]
+    fn a_vector_becomes_integers_where_it_is_made() {
+        let (input, output, integers) = (ValueId(1), ValueId(9), ValueId(3));
+        let quantise = |input| Operation::Quantise { input, activations: Activations::A8, output: integers };
+        let attention = Operation::Attention { query: input, output, layer: 0, window: None };
+        for made in [
+            Operation::RmsNorm {
+                input,
+                weight: crate::weights::WeightId::new(crate::weights::WeightClass::Down, 0),
+                output,
+            },
+            Operation::SwiGlu { gate: input, up: input, output },
+            Operation::GeGlu { gate: input, up: input, output },
+            attention,
+        ] {
+            assert!(epilogue([made, quantise(output)], 4, 64, true), "{}", made.name());
+            assert!(!epilogue([made, quantise(input)], 4, 64, true), "{}", made.name());
+        }
+        // Heads of no whole blocks, and a row that ends within a segment.
+        for (heads, head_size) in [(128, 8), (9, 64), (12, 128)] {
+            assert!(
+                !epilogue([attention, quantise(output)], heads, head_size, true),
+                "{heads} x {head_size}"
+            );
+        }
     }
 
     proptest! {

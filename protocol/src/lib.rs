@@ -38,10 +38,10 @@ pub use tape::{
     TAPE_WAIT_OFFSET_BITS, TAPE_WAITS_MAX, TapeEntry, TapeWait,
 };
 pub use units::{
-    CHUNK_COLUMNS, GROUP_ITEMS, GROUP_WAVES, HEAD_SIZE_MAX, MATMUL_ROWS_PER_LANE, SEGMENT_BLOCKS, TILE_ROWS,
-    TILED_ROWS_MIN, WAVE_LANES, integer_lanes_per_row_log2, kv_write_units, lanes_per_row_log2,
-    matmul_rows_per_unit, quantised_factors_offset, quantised_row_bytes, quantised_rows_held,
-    quantised_segments, tile_parts_log2, tiled_weight_rows_per_unit,
+    CHUNK_COLUMNS, GROUP_ITEMS, GROUP_WAVES, HEAD_SIZE_MAX, MATMUL_ROWS_PER_LANE, NORM_UNIT_ELEMENTS,
+    SEGMENT_BLOCKS, TILE_ROWS, TILED_ROWS_MIN, WAVE_LANES, integer_lanes_per_row_log2, kv_write_units,
+    lanes_per_row_log2, matmul_rows_per_unit, norm_units, quantised_factors_offset, quantised_row_bytes,
+    quantised_rows_held, quantised_segments, tile_parts_log2, tiled_weight_rows_per_unit,
 };
 
 /// Every structure that kernels read or write, except the parameter blocks ([`params::PARAMETER_BLOCKS`]).
@@ -89,6 +89,7 @@ pub const CONSTANTS: &[(&str, u32)] = &[
     ("GROUP_ITEMS", GROUP_ITEMS),
     ("HEAD_SIZE_MAX", HEAD_SIZE_MAX),
     ("MATMUL_ROWS_PER_LANE", MATMUL_ROWS_PER_LANE),
+    ("NORM_UNIT_ELEMENTS", NORM_UNIT_ELEMENTS),
     ("PAGE_TOKENS", PAGE_TOKENS),
     ("ROWS_MAX", ROWS_MAX as u32),
     ("SEGMENT_BLOCKS", SEGMENT_BLOCKS),

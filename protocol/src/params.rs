@@ -127,14 +127,14 @@ block! {
 }
 
 block! {
-    /// RMS norm of one row. Units: 1. Over output rows the input is the active row that the output names, and the
+    /// RMS norm of one row. Units: [`crate::norm_units`]. Over output rows the input is the active row that the output names, and the
     /// result's row is the output's number.
     RmsNorm = RmsNorm {
         /// `f32[count]` for each row.
         input_va: u64,
         /// `f32[count]`.
         weight_va: u64,
-        /// `f32[count]` for each row; may equal the input, unless it runs over output rows.
+        /// `f32[count]` for each row. Not the input, which every unit reads whole.
         output_va: u64,
         /// Elements.
         count: u32,
@@ -144,6 +144,17 @@ block! {
         epsilon: u32,
         /// Bytes from one row to the next, of input and output.
         stride: u32,
+        /// For each row the integers of its segments, then their factors, as [`Quantise`] makes them of the result; 0:
+        /// none.
+        integers_va: u64,
+        /// Bytes from one row of integers to the next.
+        integers_stride: u32,
+        /// Bytes from a row of integers to its factors.
+        factors_offset: u32,
+        /// Bytes of an integer, 1 or 2; 0: there are none.
+        limbs: u32,
+        /// 0.
+        reserved: u32,
     }
 }
 
@@ -207,15 +218,15 @@ block! {
     Quantise = Quantise {
         /// `f32[count]` for each row.
         input_va: u64,
-        /// For each row the integers of its segments, then their factors (`docs/kernels.md`).
-        output_va: u64,
         /// Elements.
         count: u32,
         /// Bytes from one input row to the next.
         input_stride: u32,
-        /// Bytes from one output row to the next.
-        output_stride: u32,
-        /// Bytes from an output row to its factors.
+        /// For each row the integers of its segments, then their factors (`docs/kernels.md`).
+        integers_va: u64,
+        /// Bytes from one row of integers to the next.
+        integers_stride: u32,
+        /// Bytes from a row of integers to its factors.
         factors_offset: u32,
     }
 }
@@ -292,11 +303,22 @@ block! {
         scale: u32,
         /// Positions that are read at most, the row's own included: at least 1; `u32::MAX`: all.
         window: u32,
+        /// Only with heads of whole blocks and a row of whole segments. For each row the integers of its segments, then their factors, as [`Quantise`] makes them of the result; 0:
+        /// none.
+        integers_va: u64,
+        /// Bytes from one row of integers to the next.
+        integers_stride: u32,
+        /// Bytes from a row of integers to its factors.
+        factors_offset: u32,
+        /// Bytes of an integer, 1 or 2; 0: there are none.
+        limbs: u32,
+        /// 0.
+        reserved: u32,
     }
 }
 
 block! {
-    /// Gate, SWIGLU or GEGLU. Units: ceil(count / 256).
+    /// Gate, SWIGLU or GEGLU. Units: ceil(count / 256), or the segments of its integers.
     SwiGlu = SwiGlu {
         /// `f32[count]` for each row.
         gate_va: u64,
@@ -308,6 +330,17 @@ block! {
         count: u32,
         /// Bytes from one row to the next, of all three.
         stride: u32,
+        /// For each row the integers of its segments, then their factors, as [`Quantise`] makes them of the result; 0:
+        /// none.
+        integers_va: u64,
+        /// Bytes from one row of integers to the next.
+        integers_stride: u32,
+        /// Bytes from a row of integers to its factors.
+        factors_offset: u32,
+        /// Bytes of an integer, 1 or 2; 0: there are none.
+        limbs: u32,
+        /// 0.
+        reserved: u32,
     }
 }
 
@@ -561,7 +594,7 @@ Embed 80
   68 chunks
   72 vocabulary
   76 output_stride
-RmsNorm 64
+RmsNorm 88
   24 input_va
   32 weight_va
   40 output_va
@@ -569,6 +602,11 @@ RmsNorm 64
   52 inverse_count
   56 epsilon
   60 stride
+  64 integers_va
+  72 integers_stride
+  76 factors_offset
+  80 limbs
+  84 reserved
 QkNorm 64
   24 vector_va
   32 weight_va
@@ -608,7 +646,7 @@ KvWrite 80
   68 row_elements
   72 row_bytes
   76 stride
-Attention 96
+Attention 120
   24 query_va
   32 output_va
   40 page_table_va
@@ -622,12 +660,22 @@ Attention 96
   84 group_size
   88 scale
   92 window
-SwiGlu 56
+  96 integers_va
+ 104 integers_stride
+ 108 factors_offset
+ 112 limbs
+ 116 reserved
+SwiGlu 80
   24 gate_va
   32 up_va
   40 output_va
   48 count
   52 stride
+  56 integers_va
+  64 integers_stride
+  68 factors_offset
+  72 limbs
+  76 reserved
 ResidualAdd 56
   24 hidden_va
   32 addend_va
@@ -686,10 +734,10 @@ Mega 72
   68 reserved
 Quantise 56
   24 input_va
-  32 output_va
-  40 count
-  44 input_stride
-  48 output_stride
+  32 count
+  36 input_stride
+  40 integers_va
+  48 integers_stride
   52 factors_offset
 Scale 48
   24 vector_va

@@ -94,6 +94,14 @@ pub const fn quantised_rows_held(rows: u32) -> u32 {
     if rows < TILED_ROWS_MIN { rows } else { rows.next_multiple_of(TILE_ROWS) }
 }
 
+/// Elements of a unit of RMS_NORM: four for each work-item, and whole segments.
+pub const NORM_UNIT_ELEMENTS: u32 = 4 * GROUP_ITEMS;
+
+/// Units of RMS_NORM for each row that is stored with `elements` elements: its own, or those of its segments.
+pub const fn norm_units(elements: u32) -> u32 {
+    elements.div_ceil(NORM_UNIT_ELEMENTS)
+}
+
 /// Units of KV_WRITE for each row: one for every 256 elements of the row.
 pub const fn kv_write_units(row_elements: u32) -> u32 {
     row_elements.div_ceil(GROUP_ITEMS)
@@ -108,6 +116,7 @@ mod tests {
         let rows = [0, 1, 2, 3, 4, 5].map(matmul_rows_per_unit);
         assert_eq!(rows, [1024, 512, 256, 128, 64, 32]);
         assert_eq!([1, 256, 257, 1024].map(kv_write_units), [1, 1, 2, 4]);
+        assert_eq!([1, 1024, 1025, 4096].map(norm_units), [1, 1, 2, 4]);
         assert_eq!([4, 32, 36, 256, 288, 1024, 4096].map(lanes_per_row_log2), [0, 0, 1, 3, 4, 5, 5]);
         let columns = [32, 256, 288, 512, 544, 1024, 1056, 4096];
         assert_eq!(columns.map(integer_lanes_per_row_log2), [3, 3, 4, 4, 5, 5, 5, 5]);

@@ -36,7 +36,8 @@ fn records_are_predictions_and_then_measurements_of_others() {
     // The kernels are those of the arithmetic.
     let has = |index: usize, kernel: &str| predicted[index]["step"]["kernels"].get(kernel).is_some();
     assert!(has(0, "matmul_q4_0") && has(4, "matmul_q4_0_a8") && has(8, "matmul_q4_0_a16"));
-    assert!(!has(0, "quantise_a8") && has(4, "quantise_a8"));
+    // Vectors become integers where they are made.
+    assert!(!has(4, "quantise_a8") && !has(8, "quantise_a16"));
     assert!(published.iter().all(|one| one["source"].is_string() && one.get("predicted_ts").is_none()));
 }
 

@@ -24,7 +24,7 @@ use zrt_vgpu::workgroups::ShaderEngine;
 const DISPATCH_TIMEOUT: Duration = Duration::from_secs(60);
 const ALIGNMENT_BYTES: usize = 256;
 /// A quiet NaN with a payload: no kernel produces it.
-const FRESH: u32 = 0x7FC5_A5A5;
+pub const FRESH: u32 = 0x7FC5_A5A5;
 
 /// Schedules of the runs of a kernel that are repeated.
 const SCHEDULES: u64 = 32;

@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each family of kernels uses its part")]
 
 pub mod harness;
+pub mod integers;
 pub mod kv;
 pub mod reference;
 pub mod weights;

@@ -17,6 +17,7 @@ use crate::model::Model;
 use crate::plan::{ExecutionPlan, Instruction, Place};
 use crate::rope_table::rope_table_bytes;
 use crate::weights::WeightId;
+use elementwise::Integers;
 use std::collections::BTreeMap;
 use zerocopy::{Immutable, IntoBytes};
 use zrt_mem::{ByteLen, GpuVa};
@@ -204,7 +205,7 @@ fn lower_instruction(addresses: &Addresses<'_>, instruction: &Instruction) -> Re
     match node.operation {
         Operation::Embed { table, output } => embed(addresses, node, table, output),
         Operation::RmsNorm { input, weight, output } => {
-            elementwise::rms_norm(addresses, node, input, weight, output)
+            elementwise::rms_norm(addresses, instruction, input, weight, output)
         }
         Operation::QkNorm { vector, weight, heads } => {
             elementwise::qk_norm(addresses, node, vector, weight, heads)
@@ -221,13 +222,13 @@ fn lower_instruction(addresses: &Addresses<'_>, instruction: &Instruction) -> Re
         }
         Operation::KvWrite { key, value, layer } => kv_write(addresses, node, key, value, layer),
         Operation::Attention { query, output, layer, window } => {
-            attention(addresses, node, query, output, (layer, window))
+            attention(addresses, instruction, query, output, (layer, window))
         }
         Operation::SwiGlu { gate, up, output } => {
-            elementwise::gated(addresses, node, "swiglu", [gate, up], output)
+            elementwise::gated(addresses, instruction, "swiglu", [gate, up], output)
         }
         Operation::GeGlu { gate, up, output } => {
-            elementwise::gated(addresses, node, "geglu", [gate, up], output)
+            elementwise::gated(addresses, instruction, "geglu", [gate, up], output)
         }
         Operation::BiasAdd { vector, weight } => elementwise::bias_add(addresses, node, vector, weight),
         Operation::Scale { vector, factor } => elementwise::scale(addresses, node, vector, factor),
@@ -499,13 +500,14 @@ fn kv_write(
 
 fn attention(
     addresses: &Addresses<'_>,
-    node: &Node,
+    instruction: &Instruction,
     query: ValueId,
     output: ValueId,
     (layer, window): (u32, Option<u32>),
 ) -> Result<Lowered, ExecutorError> {
-    let config = &addresses.plan.config;
+    let (node, config) = (&instruction.node, &addresses.plan.config);
     let (format, row_elements) = (addresses.kv_format, config.kv_elements());
+    let integers = Integers::of(addresses, instruction)?;
     let parameters = params::Attention {
         header: addresses.header(node, config.heads, addresses.each(node), params::Attention::header)?,
         query_va: addresses.value(query)?,
@@ -521,6 +523,11 @@ fn attention(
         group_size: config.heads / config.kv_heads,
         scale: config.attention_scale.to_bits(),
         window: window.unwrap_or(u32::MAX),
+        integers_va: integers.va,
+        integers_stride: integers.stride,
+        factors_offset: integers.factors_offset,
+        limbs: integers.limbs,
+        reserved: 0,
     };
     lowered(format.attention_kernel(), parameters.header, parameters)
 }

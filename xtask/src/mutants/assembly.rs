@@ -11,6 +11,8 @@ const SAMPLING_CHECKED: &[&str] =
     &["-p", "zrt-tests", "--test", "sampling_unchecked", "checks_finds_nothing"];
 const KV_WRITE: &[&str] = &["-p", "zrt-asm", "--test", "attention", "kv_write"];
 const INTEGERS: &[&str] = &["-p", "zrt-asm", "--test", "integers"];
+const ELEMENTWISE: &[&str] = &["-p", "zrt-asm", "--test", "elementwise"];
+const ATTENTION: &[&str] = &["-p", "zrt-asm", "--test", "attention", "integers"];
 const MATMUL: &[&str] = &["-p", "zrt-asm", "--test", "matmul"];
 const MEGAKERNEL: &[&str] = &["-p", "zrt-tests", "--test", "megakernel", "workgroups_are_clean"];
 
@@ -459,6 +461,38 @@ pub const MUTANTS: &[Mutant] = &[
         find: "\ts_cselect_b32 s5, s[S_GROUPS], 0\n",
         replace: "\ts_mov_b32 s5, 0\n",
         test: MEGAKERNEL,
+        expected: Killed,
+    },
+    Mutant {
+        name: "asm-norm-stores-no-segment-beyond-the-row",
+        file: "asm/gfx1201/body/norm.inc",
+        find: "s_cselect_b32 s[S_END], s[S_COUNT], s[S_END]",
+        replace: "s_mov_b32 s[S_END], s[S_COUNT]",
+        test: ELEMENTWISE,
+        expected: Killed,
+    },
+    Mutant {
+        name: "asm-norm-unit-begins-at-the-row",
+        file: "asm/gfx1201/body/norm.inc",
+        find: "s_mov_b32 s[S_VECTOR_FIRST], s[S_FIRST]",
+        replace: "s_mov_b32 s[S_VECTOR_FIRST], 0",
+        test: ELEMENTWISE,
+        expected: Killed,
+    },
+    Mutant {
+        name: "asm-gate-leaves-segments-beyond-the-row",
+        file: "asm/gfx1201/body/vector.inc",
+        find: "\ts_cbranch_execz .Lintegers\\@\n",
+        replace: "\ts_cbranch_execz .Lend\\@\n",
+        test: ELEMENTWISE,
+        expected: Killed,
+    },
+    Mutant {
+        name: "asm-attention-segment-of-another-head",
+        file: "asm/gfx1201/body/attention.inc",
+        find: "s_mul_i32 s[S_FIRST], s[S_UNIT], s[S_HEAD_SIZE]",
+        replace: "s_lshl_b32 s[S_FIRST], s[S_UNIT], GROUP_ITEMS_LOG2",
+        test: ATTENTION,
         expected: Killed,
     },
     Mutant {

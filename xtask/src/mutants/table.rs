@@ -518,6 +518,22 @@ pub const MUTANTS: &[Mutant] = &[
         expected: Killed,
     },
     Mutant {
+        name: "engine-product-that-is-read-again-is-not-stored",
+        file: "engine/src/plan.rs",
+        find: "hidden != input && !later.iter().any(is_read)",
+        replace: "hidden != input",
+        test: ENGINE,
+        expected: Killed,
+    },
+    Mutant {
+        name: "engine-head-of-no-whole-blocks-becomes-integers",
+        file: "engine/src/plan.rs",
+        find: "config.head_size.is_multiple_of(CHUNK_COLUMNS)",
+        replace: "true",
+        test: ENGINE,
+        expected: Killed,
+    },
+    Mutant {
         name: "engine-special-tokens-are-split",
         file: "engine/src/tokenizer/vocabulary.rs",
         find: "parse_special || self.kind(id)",

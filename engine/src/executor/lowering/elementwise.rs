@@ -1,27 +1,70 @@
 //! Adapters of operations that treat the elements of a row, a head or a segment alike: norms, rotation, quantisation,
-//! gates, sums. Products, attention and what chooses tokens are in the parent.
+//! gates, sums; and what an operation with QUANTISE as its epilogue needs for that. Products, attention and what chooses tokens are in the parent.
 //!
 //! Contract: as in the parent; none of them reads a matrix.
 
 use super::{Addresses, Lowered, lowered, no_adapter};
 use crate::activations::Activations;
 use crate::executor_error::ExecutorError;
-use crate::graph::{Node, ValueId};
+use crate::graph::{Node, Operation, ValueId};
+use crate::plan::Instruction;
 use crate::rope::RopeLayout;
 use crate::weights::WeightId;
 use zrt_protocol::GROUP_ITEMS;
 use zrt_protocol::params;
 
+/// The result of an operation as integers besides; all 0 where there are none.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Integers {
+    pub va: u64,
+    pub stride: u32,
+    pub factors_offset: u32,
+    pub limbs: u32,
+    /// Elements of all segments.
+    pub elements: u32,
+}
+
+impl Integers {
+    /// Of an instruction with this epilogue.
+    pub fn of(addresses: &Addresses<'_>, instruction: &Instruction) -> Result<Integers, ExecutorError> {
+        match instruction.epilogue.map(|node| node.operation) {
+            None => Ok(Integers::default()),
+            Some(Operation::Quantise { input, activations, output }) => {
+                Integers::at(addresses, input, activations, output)
+            }
+            Some(other) => Err(no_adapter(&other, "as an epilogue")),
+        }
+    }
+
+    fn at(
+        addresses: &Addresses<'_>,
+        input: ValueId,
+        activations: Activations,
+        output: ValueId,
+    ) -> Result<Integers, ExecutorError> {
+        let (count, limbs) = (addresses.elements(input), activations.integer_bytes());
+        Ok(Integers {
+            va: addresses.value(output)?,
+            stride: addresses.stride(output),
+            factors_offset: zrt_protocol::quantised_factors_offset(count, limbs),
+            limbs,
+            elements: zrt_protocol::quantised_segments(count) * GROUP_ITEMS,
+        })
+    }
+}
+
 pub(super) fn rms_norm(
     addresses: &Addresses<'_>,
-    node: &Node,
+    instruction: &Instruction,
     input: ValueId,
     weight: WeightId,
     output: ValueId,
 ) -> Result<Lowered, ExecutorError> {
-    let count = addresses.elements(input);
+    let (node, count) = (&instruction.node, addresses.elements(input));
+    let integers = Integers::of(addresses, instruction)?;
+    let units = zrt_protocol::norm_units(count.max(integers.elements));
     let parameters = params::RmsNorm {
-        header: addresses.header(node, 1, addresses.each(node), params::RmsNorm::header)?,
+        header: addresses.header(node, units, addresses.each(node), params::RmsNorm::header)?,
         input_va: addresses.value(input)?,
         weight_va: addresses.planes(weight)?[0],
         output_va: addresses.value(output)?,
@@ -29,6 +72,11 @@ pub(super) fn rms_norm(
         inverse_count: inverse_bits(count),
         epsilon: addresses.plan.config.rms_epsilon.to_bits(),
         stride: addresses.stride(output),
+        integers_va: integers.va,
+        integers_stride: integers.stride,
+        factors_offset: integers.factors_offset,
+        limbs: integers.limbs,
+        reserved: 0,
     };
     lowered("rms_norm", parameters.header, parameters)
 }
@@ -69,15 +117,16 @@ pub(super) fn quantise(
         Activations::A8 => "quantise_a8",
         Activations::A16 => "quantise_a16",
     };
-    let units = zrt_protocol::quantised_segments(count);
+    let integers = Integers::at(addresses, input, activations, output)?;
+    let units = integers.elements / GROUP_ITEMS;
     let parameters = params::Quantise {
         header: addresses.header(node, units, addresses.each(node), params::Quantise::header)?,
         input_va: addresses.value(input)?,
-        output_va: addresses.value(output)?,
         count,
         input_stride: addresses.stride(input),
-        output_stride: addresses.stride(output),
-        factors_offset: zrt_protocol::quantised_factors_offset(count, activations.integer_bytes()),
+        integers_va: integers.va,
+        integers_stride: integers.stride,
+        factors_offset: integers.factors_offset,
     };
     lowered(kernel, parameters.header, parameters)
 }
@@ -109,13 +158,14 @@ pub(super) fn rope(
 
 pub(super) fn gated(
     addresses: &Addresses<'_>,
-    node: &Node,
+    instruction: &Instruction,
     kernel: &'static str,
     [gate, up]: [ValueId; 2],
     output: ValueId,
 ) -> Result<Lowered, ExecutorError> {
-    let count = addresses.elements(gate);
-    let units = count.div_ceil(GROUP_ITEMS);
+    let (node, count) = (&instruction.node, addresses.elements(gate));
+    let integers = Integers::of(addresses, instruction)?;
+    let units = count.max(integers.elements).div_ceil(GROUP_ITEMS);
     let parameters = params::SwiGlu {
         header: addresses.header(node, units, addresses.each(node), params::SwiGlu::header)?,
         gate_va: addresses.value(gate)?,
@@ -123,6 +173,11 @@ pub(super) fn gated(
         output_va: addresses.value(output)?,
         count,
         stride: addresses.stride(gate),
+        integers_va: integers.va,
+        integers_stride: integers.stride,
+        factors_offset: integers.factors_offset,
+        limbs: integers.limbs,
+        reserved: 0,
     };
     lowered(kernel, parameters.header, parameters)
 }
