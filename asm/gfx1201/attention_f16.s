@@ -2,7 +2,7 @@
 //
 //! parameters Attention
 //! workgroup 256 1 1
-//! vgprs 90
+//! vgprs 124
 //! sgprs 98
 //! lds 10496
 
