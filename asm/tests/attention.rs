@@ -212,7 +212,8 @@ fn attention_over_rows_of_several_slots_on_any_grid() {
     }
 }
 
-/// Heads of one block and of several, a segment of several heads and a head that is one; rows by themselves and in tiles.
+/// Heads of one block and of several, a segment of several heads and a head that is one; rows by themselves and in
+/// tiles.
 #[test]
 fn attention_with_integers() {
     let many: Vec<_> = MIXED_ROWS.iter().chain(&MIXED_ROWS).copied().collect();

@@ -682,7 +682,8 @@ fn planted_faults_of_the_arithmetic_are_seen() {
     }
 }
 
-/// The comparisons detect faults of the integers: a 127th of another number, and a segment stored where the one before is.
+/// The comparisons detect faults of the integers: a 127th of another number, and a segment stored where the one before
+/// is.
 #[test]
 fn planted_faults_of_the_integers_are_seen() {
     const MINUS_127: u32 = 0xC2FE_0000;

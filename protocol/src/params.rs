@@ -127,8 +127,8 @@ block! {
 }
 
 block! {
-    /// RMS norm of one row. Units: [`crate::norm_units`]. Over output rows the input is the active row that the output names, and the
-    /// result's row is the output's number.
+    /// RMS norm of one row. Units: [`crate::norm_units`]. Over output rows the input is the active row that the output
+    /// names, and the result's row is the output's number.
     RmsNorm = RmsNorm {
         /// `f32[count]` for each row.
         input_va: u64,
@@ -303,8 +303,8 @@ block! {
         scale: u32,
         /// Positions that are read at most, the row's own included: at least 1; `u32::MAX`: all.
         window: u32,
-        /// Only with heads of whole blocks and a row of whole segments. For each row the integers of its segments, then their factors, as [`Quantise`] makes them of the result; 0:
-        /// none.
+        /// For each row the integers of its segments, then their factors, as [`Quantise`] makes them of the result, if
+        /// heads are whole blocks and the row ends with a segment; 0: none.
         integers_va: u64,
         /// Bytes from one row of integers to the next.
         integers_stride: u32,

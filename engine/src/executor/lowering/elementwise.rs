@@ -1,5 +1,6 @@
 //! Adapters of operations that treat the elements of a row, a head or a segment alike: norms, rotation, quantisation,
-//! gates, sums; and what an operation with QUANTISE as its epilogue needs for that. Products, attention and what chooses tokens are in the parent.
+//! gates, sums; and what an operation with QUANTISE as its epilogue needs for that. Products, attention and what
+//! chooses tokens are in the parent.
 //!
 //! Contract: as in the parent; none of them reads a matrix.
 
