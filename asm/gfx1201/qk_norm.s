@@ -2,7 +2,7 @@
 //
 //! parameters QkNorm
 //! workgroup 256 1 1
-//! vgprs 12
+//! vgprs 28
 //! sgprs 98
 //! lds 0
 
