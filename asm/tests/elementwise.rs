@@ -41,6 +41,14 @@ const MANY_ROWS: Scene = Scene {
     outputs: &[0, 66, 127],
 };
 
+/// Outputs that make more than a tile.
+const MANY_OUTPUTS: Scene = Scene {
+    rows: 30,
+    dead: [&[], &[]],
+    is_odd: false,
+    outputs: &[0, 2, 3, 5, 7, 8, 9, 11, 12, 13, 17, 19, 20, 21, 22, 25, 28, 29],
+};
+
 impl Scene {
     fn odd(self) -> Scene {
         Scene { is_odd: true, ..self }
@@ -246,10 +254,10 @@ fn rms_norm_of_rows_that_count() {
 
 #[test]
 fn rms_norm_of_output_rows() {
-    for scene in [SCENE, SCENE.odd(), ALL_ROWS, NO_ROWS, MANY_ROWS] {
-        for (gap, limbs) in [(0, 0), (4, 0), (4, 1), (0, 2)] {
-            let case = RmsNormCase { count: 300, gap, limbs, scene: scene.clone(), ..RMS_NORM };
-            let outputs = scene.outputs.len();
+    for scene in [SCENE, SCENE.odd(), ALL_ROWS, NO_ROWS, MANY_ROWS, MANY_OUTPUTS] {
+        for (count, gap, limbs) in [(300, 0, 0), (1300, 4, 0), (1300, 4, 1), (300, 0, 2)] {
+            let case = RmsNormCase { count, gap, limbs, scene: scene.clone(), ..RMS_NORM };
+            let outputs = 2 * scene.outputs.len();
             on_every_grid(&format!("{case:?}"), outputs, |groups| case.results(RowSet::EachOutput, groups));
         }
     }
@@ -486,8 +494,10 @@ fn gates_of_every_length() {
 fn gates_of_rows_that_count() {
     for gate in [SWIGLU, GEGLU] {
         for scene in [SCENE, SCENE.odd(), NO_ROWS, MANY_ROWS] {
-            let case = SwigluCase { scene: scene.clone(), ..gate.clone() };
-            on_every_grid(&format!("{case:?}"), 2 * scene.rows, |groups| case.results(groups));
+            for limbs in 0..=2 {
+                let case = SwigluCase { limbs, scene: scene.clone(), ..gate.clone() };
+                on_every_grid(&format!("{case:?}"), 2 * scene.rows, |groups| case.results(groups));
+            }
         }
     }
 }

@@ -47,6 +47,7 @@ pub struct ExecutionPlan {
     pub rows: u32,
     /// Operations in order.
     pub instructions: Vec<Instruction>,
+    /// The product of a MATMUL with an epilogue has a place too, where the oracle puts it and the device nothing.
     values: Vec<(Value, Place)>,
     activations_len: ByteLen,
 }
@@ -219,7 +220,7 @@ fn is_epilogue(node: &Node, next: &Node, later: &[Node], config: &ModelConfig) -
         // MATMUL adds, and the product itself stays in registers: nobody else may read it.
         (Operation::Matmul { input, output, .. }, Operation::ResidualAdd { hidden, addend }) => {
             let is_read = |node: &Node| node.operation.uses().iter().any(|(value, _)| *value == output);
-            addend == output && hidden != input && !later.iter().any(is_read)
+            addend == output && hidden != input && hidden != output && !later.iter().any(is_read)
         }
         (
             Operation::RmsNorm { output, .. }
@@ -227,7 +228,7 @@ fn is_epilogue(node: &Node, next: &Node, later: &[Node], config: &ModelConfig) -
             | Operation::GeGlu { output, .. },
             Operation::Quantise { input, .. },
         ) => input == output,
-        // A wave of ATTENTION has a block of its head, and no unit has what is beyond the heads.
+        // A wave of ATTENTION has a block of its head, and no unit has what the last stretch has beyond the heads.
         (Operation::Attention { output, .. }, Operation::Quantise { input, .. }) => {
             let elements = config.query_elements();
             input == output
@@ -394,6 +395,7 @@ mod tests {
             "what reads the product would find nothing"
         );
         assert!(!is([matmul(input), add(input, product)], false), "units read what others have changed");
+        assert!(!is([matmul(input), add(product, product)], false), "there is nothing that it is added to");
         assert!(
             !is([matmul(input), add(hidden, input)], false)
                 && !is([matmul(input), add(product, hidden)], false)
@@ -418,7 +420,7 @@ mod tests {
             assert!(epilogue([made, quantise(output)], 4, 64, true), "{}", made.name());
             assert!(!epilogue([made, quantise(input)], 4, 64, true), "{}", made.name());
         }
-        // Heads of no whole blocks, and a row that ends within a segment.
+        // Heads of no whole blocks, and rows that end within a stretch.
         for (heads, head_size) in [(128, 8), (9, 64), (12, 128)] {
             assert!(
                 !epilogue([attention, quantise(output)], heads, head_size, true),

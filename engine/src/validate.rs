@@ -6,7 +6,8 @@
 
 use crate::executor::{Cache, Executor};
 use crate::executor_error::ExecutorError;
-use crate::graph::{Form, Node, Operation, Value};
+use crate::graph::{Form, Operation, Value};
+use crate::plan::Instruction;
 use thiserror::Error;
 
 /// How much was compared.
@@ -23,10 +24,10 @@ pub struct Agreement {
 /// The first place where the two differ.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Difference {
-    /// Operation and layer.
-    pub node: Node,
-    /// Index of the instruction in the plan.
-    pub instruction: usize,
+    /// Operations and layer.
+    pub instruction: Instruction,
+    /// Its index in the plan.
+    pub index: usize,
     /// Position of the step.
     pub position: u32,
     /// Which buffer.
@@ -53,12 +54,13 @@ pub enum ValidateError {
 
 impl std::fmt::Display for Difference {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let layer = self.node.layer.map_or("no layer".to_owned(), |layer| format!("layer {layer}"));
+        let layer =
+            self.instruction.node.layer.map_or("no layer".to_owned(), |layer| format!("layer {layer}"));
         write!(
             formatter,
             "{} ({layer}, instruction {}, position {}): {}[{}] is {:?} ({:#010x}), the oracle has {:?} ({:#010x})",
-            self.node,
             self.instruction,
+            self.index,
             self.position,
             self.buffer,
             self.element,
@@ -105,11 +107,10 @@ fn compare_instruction<R: Executor, C: Executor>(
     position: u32,
 ) -> Result<u64, ValidateError> {
     let instruction = reference.plan().instructions[index];
-    let node = instruction.node;
     let compare = |buffer: &'static str, is_packed: bool, expected: Vec<u32>, found: Vec<u32>| {
         compare_words(&expected, &found, is_packed, |element| Difference {
-            node,
-            instruction: index,
+            instruction,
+            index,
             position,
             buffer,
             element,
@@ -117,7 +118,7 @@ fn compare_instruction<R: Executor, C: Executor>(
             found: found[element],
         })
     };
-    match node.operation {
+    match instruction.node.operation {
         Operation::KvWrite { layer, .. } => {
             let mut elements = 0;
             for (buffer, cache) in [("key cache", Cache::Key), ("value cache", Cache::Value)] {

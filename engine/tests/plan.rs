@@ -3,9 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 use zrt_engine::activations::Activations;
+use zrt_engine::executor::alone::{self, StepRows};
 use zrt_engine::executor::device::DeviceExecutor;
 use zrt_engine::gguf::Gguf;
-use zrt_engine::graph::{Operation, Use};
+use zrt_engine::graph::{Node, Operation, Use};
 use zrt_engine::kv_format::KvFormat;
 use zrt_engine::memory_plan::{AllocationId, MemoryPlan};
 use zrt_engine::model::Model;
@@ -106,6 +107,27 @@ fn no_stretch_between_barriers_has_a_dependency() {
     }
 }
 
+/// A kernel still reads, when it stores its first results: what an instruction defines lies apart from all else that it
+/// touches.
+#[test]
+fn what_an_instruction_defines_lies_apart_from_what_it_reads() {
+    for (name, plan) in plans(4) {
+        for instruction in &plan.instructions {
+            let uses: Vec<_> = instruction.nodes().flat_map(|node| node.operation.uses()).collect();
+            let range = |value| match plan.place(value) {
+                Place::Activations(region) => Some((region.offset.0, region.offset.0 + region.len.0)),
+                Place::Logits => None,
+            };
+            for (defined, _) in uses.iter().filter(|(_, how)| *how == Use::Define) {
+                for (other, _) in uses.iter().filter(|(other, _)| other != defined) {
+                    let (Some(one), Some(other)) = (range(*defined), range(*other)) else { continue };
+                    assert!(!meet(&[one], &[other]), "{name}: {instruction}");
+                }
+            }
+        }
+    }
+}
+
 /// Following the waits of the tape backwards from an operation reaches everything that it depends on.
 #[test]
 fn every_dependency_is_waited_for_at_some_remove() {
@@ -129,6 +151,35 @@ fn every_dependency_is_waited_for_at_some_remove() {
                 assert!(!depends || *is_reached, "{name}: {index} does not wait for {earlier}");
             }
             reached.push(all);
+        }
+    }
+}
+
+/// Whatever operation it is put after.
+#[test]
+fn an_epilogue_that_a_kernel_does_not_have_is_refused() {
+    let model = model("tales-qwen3-Q4_0.gguf");
+    let plan = ExecutionPlan::step(&model, 128, 1, Activations::A8).expect("planned");
+    let is_quantise = |operation: &Operation| matches!(operation, Operation::Quantise { .. });
+    let epilogues: Vec<Node> =
+        plan.instructions.iter().filter_map(|instruction| instruction.epilogue).collect();
+    let [quantise, add] = [true, false].map(|wanted| {
+        *epilogues.iter().find(|node| is_quantise(&node.operation) == wanted).expect("in every layer")
+    });
+    let rows = StepRows::Decode { slots: 1, position: 0 };
+    for index in 0..plan.instructions.len() {
+        let mut plan = plan.clone();
+        for epilogue in [quantise, add] {
+            plan.instructions[index].epilogue = Some(epilogue);
+            let is_known = match plan.instructions[index].node.operation {
+                Operation::Matmul { .. } => !is_quantise(&epilogue.operation),
+                Operation::RmsNorm { .. } | Operation::SwiGlu { .. } | Operation::Attention { .. } => {
+                    is_quantise(&epilogue.operation)
+                }
+                _ => false,
+            };
+            let tasks = alone::tasks(&model, &plan, rows, KvFormat::F32);
+            assert_eq!(tasks.is_ok(), is_known, "{}", plan.instructions[index]);
         }
     }
 }

@@ -144,8 +144,7 @@ block! {
         epsilon: u32,
         /// Bytes from one row to the next, of input and output.
         stride: u32,
-        /// For each row the integers of its segments, then their factors, as [`Quantise`] makes them of the result; 0:
-        /// none.
+        /// For each row the integers of its segments, then their factors, as [`Quantise`] makes them of the result.
         integers_va: u64,
         /// Bytes from one row of integers to the next.
         integers_stride: u32,
@@ -303,8 +302,8 @@ block! {
         scale: u32,
         /// Positions that are read at most, the row's own included: at least 1; `u32::MAX`: all.
         window: u32,
-        /// For each row the integers of its segments, then their factors, as [`Quantise`] makes them of the result, if
-        /// heads are whole blocks and the row ends with a segment; 0: none.
+        /// For each row the integers of its segments, then their factors, as [`Quantise`] makes them of the result.
+        /// Heads must then be whole blocks, and make all segments of a row ([`crate::quantised_segments`]).
         integers_va: u64,
         /// Bytes from one row of integers to the next.
         integers_stride: u32,
@@ -330,8 +329,7 @@ block! {
         count: u32,
         /// Bytes from one row to the next, of all three.
         stride: u32,
-        /// For each row the integers of its segments, then their factors, as [`Quantise`] makes them of the result; 0:
-        /// none.
+        /// For each row the integers of its segments, then their factors, as [`Quantise`] makes them of the result.
         integers_va: u64,
         /// Bytes from one row of integers to the next.
         integers_stride: u32,

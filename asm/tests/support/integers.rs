@@ -47,18 +47,34 @@ impl IntegerRows {
         row_of_tile(&tile, row % 16, self.columns, self.limbs)
     }
 
-    /// The words of all rows, and what they should be: of these elements, or as they were at first.
+    /// What lies behind each row, or behind all rows of each tile.
+    fn gaps(&self, device: &Device) -> Vec<u8> {
+        let row_bytes = quantised_row_bytes(self.columns, self.limbs) as usize;
+        let rows = if self.rows < TILED_ROWS_MIN as usize { 1 } else { 16 };
+        let (len, stride) = (rows * row_bytes, rows * self.stride as usize);
+        let starts = (0..self.rows).step_by(rows).map(|row| self.va + (row / rows * stride) as u64);
+        starts.flat_map(|start| device.bytes_at(start, stride).split_off(len)).collect()
+    }
+
+    /// All words that there are, and what they should be: of these elements, or as they were at first.
     pub fn words(&self, device: &Device, elements: &[Option<Vec<f32>>]) -> (Vec<u32>, Vec<u32>) {
         let words = |bytes: Vec<u8>| -> Vec<u32> {
             bytes.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect()
         };
-        let found = (0..self.rows).flat_map(|row| words(self.row(device, row))).collect();
-        let row_words = quantised_row_bytes(self.columns, self.limbs.max(1)) as usize / 4;
-        let expected = elements[..self.rows].iter().flat_map(|elements| match elements {
-            Some(elements) => words(stored(elements, self.limbs)),
-            None => vec![FRESH; row_words],
+        if self.rows == 0 {
+            return (Vec::new(), Vec::new());
+        }
+        let held = quantised_rows_held(self.rows as u32) as usize;
+        let mut found: Vec<u32> = (0..held).flat_map(|row| words(self.row(device, row))).collect();
+        let row_words = found.len() / held;
+        let expected = (0..held).flat_map(|row| match elements.get(row) {
+            Some(Some(elements)) => words(stored(elements, self.limbs)),
+            _ => vec![FRESH; row_words],
         });
-        (found, expected.collect())
+        let mut expected: Vec<u32> = expected.collect();
+        found.extend(words(self.gaps(device)));
+        expected.resize(found.len(), FRESH);
+        (found, expected)
     }
 }
 

@@ -1,8 +1,8 @@
-//! Plan → tasks: which kernel runs each operation, with which parameter block and how many units of work.
+//! Plan → tasks: which kernel runs each instruction, with which parameter block and how many units of work.
 //!
-//! Contract: every operation has an adapter, which the compiler enforces; a weight type without a row in the table is
-//! an error when the plan is lowered, never a run-time fallback. Nothing here depends on a token or a request: the
-//! kernels read rows, positions and tokens from the step that PLAN makes.
+//! Contract: every operation has an adapter, which the compiler enforces; an epilogue that its kernel does not have and
+//! a weight type without a row in the table are errors when the plan is lowered, never a run-time fallback. Nothing
+//! here depends on a token or a request: the kernels read rows, positions and tokens from the step that PLAN makes.
 
 mod elementwise;
 
@@ -202,6 +202,11 @@ impl Lowered {
 
 fn lower_instruction(addresses: &Addresses<'_>, instruction: &Instruction) -> Result<Lowered, ExecutorError> {
     let node = &instruction.node;
+    if let Some(epilogue) = instruction.epilogue
+        && !has_epilogues(&node.operation)
+    {
+        return Err(no_adapter(&epilogue.operation, "as an epilogue"));
+    }
     match node.operation {
         Operation::Embed { table, output } => embed(addresses, node, table, output),
         Operation::RmsNorm { input, weight, output } => {
@@ -238,6 +243,18 @@ fn lower_instruction(addresses: &Addresses<'_>, instruction: &Instruction) -> Re
         }
         Operation::Sample { logits } => sample(addresses, node, logits),
     }
+}
+
+/// Whether the operation's adapter looks at epilogues; which of them its kernel has, it says itself.
+fn has_epilogues(operation: &Operation) -> bool {
+    matches!(
+        operation,
+        Operation::Matmul { .. }
+            | Operation::RmsNorm { .. }
+            | Operation::SwiGlu { .. }
+            | Operation::GeGlu { .. }
+            | Operation::Attention { .. }
+    )
 }
 
 fn no_adapter(operation: &Operation, detail: &str) -> ExecutorError {

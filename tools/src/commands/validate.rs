@@ -125,9 +125,9 @@ fn verdict<'a>(
 
 fn parting(difference: &Difference) -> Parting {
     Parting {
-        operation: difference.node.to_string(),
-        layer: difference.node.layer,
-        instruction: difference.instruction,
+        operation: difference.instruction.to_string(),
+        layer: difference.instruction.node.layer,
+        instruction: difference.index,
         position: difference.position,
         buffer: difference.buffer,
         element: difference.element,
@@ -151,14 +151,19 @@ fn sentence(device: &str, outcome: &Result<Agreement, Difference>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use zrt_engine::activations::Activations;
     use zrt_engine::graph::{Node, Operation, ValueId};
+    use zrt_engine::plan::Instruction;
 
     #[test]
     fn a_difference_names_operation_layer_index_and_both_values() {
         let operation = Operation::SwiGlu { gate: ValueId(0), up: ValueId(1), output: ValueId(2) };
+        let quantise =
+            Operation::Quantise { input: ValueId(2), activations: Activations::A8, output: ValueId(3) };
+        let [node, epilogue] = [operation, quantise].map(|operation| Node { operation, layer: Some(3) });
         let difference = Difference {
-            node: Node { operation, layer: Some(3) },
-            instruction: 41,
+            instruction: Instruction { node, epilogue: Some(epilogue), barrier_before: true },
+            index: 41,
             position: 5,
             buffer: "gated",
             element: 17,
@@ -167,7 +172,7 @@ mod tests {
         };
         let outcome = Err(difference);
         let text = sentence("virtual", &outcome);
-        for part in ["swiglu", "layer 3", "gated[17]", "1.5", "2.5"] {
+        for part in ["swiglu of layer 3 + quantise", "layer 3", "gated[17]", "1.5", "2.5"] {
             assert!(text.contains(part), "{part} in {text}");
         }
         let json = serde_json::to_value(verdict("m", "virtual", &[1], &outcome)).unwrap();

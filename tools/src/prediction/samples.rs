@@ -37,6 +37,8 @@ pub struct Samples {
 struct Key {
     kernel: &'static str,
     shape: Vec<u8>,
+    /// The shape has no addresses, so that it does not say whether a product has an addend.
+    has_epilogue: bool,
     rows: StepRows,
     units: u32,
 }
@@ -172,7 +174,9 @@ impl Samples {
         rows: StepRows,
         units: u32,
     ) -> Result<Work, ToolError> {
-        let key = Key { kernel: task.kernel, shape: alone::shape(task), rows, units };
+        let instruction = task.instruction.map(|index| &sampled.plan.instructions[index]);
+        let has_epilogue = instruction.is_some_and(|instruction| instruction.epilogue.is_some());
+        let key = Key { kernel: task.kernel, shape: alone::shape(task), has_epilogue, rows, units };
         if let Some(work) = self.known.get(&key) {
             return Ok(*work);
         }

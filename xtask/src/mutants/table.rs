@@ -42,6 +42,7 @@ const KMD_LIB: &[&str] = &["-p", "zrt-kmd", "--lib", "syscalls"];
 const LOADER: &[&str] = &["-p", "zrt-loader", "--lib", "--tests"];
 const SAFETENSORS: &[&str] = &["-p", "zrt-engine", "--test", "safetensors"];
 const ENGINE: &[&str] = &["-p", "zrt-engine", "--lib"];
+const PLAN: &[&str] = &["-p", "zrt-engine", "--test", "plan"];
 const TOKENIZER: &[&str] = &["-p", "zrt-engine", "--test", "tokenizer"];
 const ARCHITECTURES: &[&str] = &["-p", "zrt-tests", "--test", "architectures_unchecked", "bits"];
 const JUDGE: &[&str] = &["-p", "zrt-tests", "--test", "judge"];
@@ -520,9 +521,23 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "engine-product-that-is-read-again-is-not-stored",
         file: "engine/src/plan.rs",
-        find: "hidden != input && !later.iter().any(is_read)",
-        replace: "hidden != input",
+        find: "hidden != output && !later.iter().any(is_read)",
+        replace: "hidden != output",
         test: ENGINE,
+        expected: Killed,
+    },
+    Mutant {
+        name: "engine-integers-where-the-kernel-still-reads",
+        file: "engine/src/plan.rs",
+        find: concat!(
+            "for (index, instruction) in instructions.iter().enumerate() {\n",
+            "        for (id, _) in instruction.nodes().flat_map(|node| node.operation.uses()) {",
+        ),
+        replace: concat!(
+            "for (index, node) in instructions.iter().flat_map(Instruction::nodes).enumerate() {\n",
+            "        for (id, _) in node.operation.uses() {",
+        ),
+        test: PLAN,
         expected: Killed,
     },
     Mutant {
