@@ -291,8 +291,8 @@ fn faults_in_windows_are_seen() {
     }
 }
 
-/// The first element of a head, and the constant that the factor is made with, show in the integers. One
-/// workgroup does all heads: two that stored to the same place would be a race.
+/// The first element of a head, and the divisor of the factor, show in the integers. One workgroup does all heads: two
+/// that stored to the same place would be a race.
 #[test]
 fn faults_in_integers_are_seen() {
     for (format, limbs) in KvFormat::ALL.into_iter().zip([1, 2, 1]) {
@@ -572,7 +572,7 @@ fn faults_in_kv_write_are_seen() {
     for (what, change) in [
         ("the number below 1/2", [0x3EFF_FFFF, 0x3F00_0000]),
         ("where d is stored as 0", [0x3300_0000, 0x3280_0000]),
-        ("1/127", [0xC2FE_0000, 0xC2FE_1000]),
+        ("1/127", [0x3C01_0204, 0x3C01_0304]),
         ("half away from zero", [0x3EFF_FFFF, 0x3EFF_FF00]),
     ] {
         assert_ne!(case.run(0, 0, 3, Some(change)), expected, "{what}");
