@@ -18,6 +18,7 @@
 .include "body/matmul_tiles.inc"
 .include "body/matmul_tile_formats.inc"
 .include "body/matmul_integer.inc"
+.include "body/matmul_segments.inc"
 .include "body/matmul_format.inc"
 
 	DISPATCH_BEGIN

@@ -3,7 +3,7 @@
 //
 //! parameters Matmul
 //! workgroup 256 1 1
-//! formats q8_0=176 q4_0=176 q4_k=184 q6_k=184 q4_1=184 q5_0=181 q5_1=184 q2_k=176 q3_k=184 q5_k=184 iq4_nl=181
+//! formats q8_0=176 q4_0=176 q4_k=184 q6_k=184 q4_1=184 q5_0=181 q5_1=184 q2_k=184 q3_k=184 q5_k=184 iq4_nl=181
 //! formats iq4_xs=182 mxfp4=181 iq_codes=184 int8=178
 //! sgprs 98
 //! lds 27136
@@ -18,6 +18,7 @@
 .include "body/matmul_tiles.inc"
 .include "body/matmul_tile_formats.inc"
 .include "body/matmul_integer.inc"
+.include "body/matmul_segments.inc"
 .include "body/matmul_format.inc"
 
 	DISPATCH_BEGIN

@@ -35,6 +35,7 @@
 .include "body/matmul_tiles.inc"
 .include "body/matmul_tile_formats.inc"
 .include "body/matmul_integer.inc"
+.include "body/matmul_segments.inc"
 .include "body/matmul_format.inc"
 .include "body/quantise.inc"
 .include "body/norm.inc"

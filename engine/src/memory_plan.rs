@@ -301,9 +301,10 @@ pub fn step_weight_bytes_of(model: &Model, placement: &Placement) -> StepWeightB
     let embedding = WeightId::new(WeightClass::Embedding, 0);
     let bytes = |id: &WeightId| {
         let weight = model.weight(*id);
-        let elements = u64::from(weight.rows) * u64::from(weight.columns);
-        let whole = WeightLayout::new(weight.tensor.kind, elements).map_or(0, |layout| layout.used_bytes());
-        let row = whole / u64::from(weight.rows);
+        let (rows, columns) = (u64::from(weight.rows), u64::from(weight.columns));
+        let whole =
+            WeightLayout::new(weight.tensor.kind, rows, columns).map_or(0, |layout| layout.used_bytes());
+        let row = whole / rows;
         match *id == embedding {
             true if *id != output => row,
             true => whole + row,
@@ -339,13 +340,12 @@ fn plan_class(
     let mut regions = Vec::new();
     let here = |id: WeightId| id.class == class && placement.heap(model, id) == heap;
     for (id, weight) in model.weights().filter(|(id, _)| here(*id)) {
-        let elements = u64::from(weight.rows) * u64::from(weight.columns);
-        let layout =
-            WeightLayout::new(weight.tensor.kind, elements).ok_or_else(|| ExecutorError::NoAdapter {
-                executor: "device",
-                operation: "weight layout",
-                detail: weight.tensor.kind.to_string(),
-            })?;
+        let layout = WeightLayout::new(weight.tensor.kind, weight.rows.into(), weight.columns.into());
+        let layout = layout.ok_or_else(|| ExecutorError::NoAdapter {
+            executor: "device",
+            operation: "weight layout",
+            detail: weight.tensor.kind.to_string(),
+        })?;
         let region = planner.push(layout.len).ok_or(ExecutorError::Overflow { what: "weights" })?;
         weights.insert(id, WeightPlace { allocation, offset: region.offset, layout });
         regions.push((id.tensor_name(), region));

@@ -167,9 +167,13 @@ proptest! {
     }
 
     #[test]
-    fn layouts_of_weights_count_without_overflow(kind in prop::sample::select(TensorKind::ALL.to_vec()), elements in any::<u64>()) {
-        if let Some(layout) = WeightLayout::new(kind, elements) {
-            prop_assert!(u128::from(layout.len.0) >= u128::from(elements / 256 * 256) / 4);
+    fn layouts_of_weights_count_without_overflow(
+        kind in prop::sample::select(TensorKind::ALL.to_vec()),
+        (rows, blocks) in (any::<u64>(), number()),
+    ) {
+        let columns = u64::from(blocks) * 256;
+        if let Some(layout) = WeightLayout::new(kind, rows, columns) {
+            prop_assert!(u128::from(layout.len.0) >= u128::from(rows) * u128::from(columns) / 4);
         }
     }
 }

@@ -23,11 +23,11 @@ fuzz_target!(|bytes: &[u8]| {
         let read = gguf.read_tensor(tensor, 0..tensor.bytes).expect("tensors lie inside the file");
         assert_eq!(read.len() as u64, tensor.bytes);
         let weights = dequantise(tensor.kind, &read);
-        let layout = WeightLayout::new(tensor.kind, tensor.element_count());
+        let layout = WeightLayout::new(tensor.kind, tensor.rows(), tensor.columns());
         assert_eq!(weights.is_some(), layout.is_some());
         if let (Some(weights), Some(layout)) = (weights, layout) {
             assert_eq!(weights.len() as u64, tensor.element_count());
-            assert_eq!(layout.pack(tensor.kind, &read).len() as u64, layout.len.0);
+            assert_eq!(layout.pack(tensor.kind, tensor.columns(), &read).len() as u64, layout.len.0);
         }
     }
     if let Ok(tokenizer) = Tokenizer::from_gguf(&gguf) {

@@ -136,7 +136,7 @@ fn threads_write_the_bytes_of_whole_weights() {
             let mut found = vec![0; place.layout.len.0 as usize];
             let (buffer, offset) = (place.allocation, place.offset.0);
             executor.download(buffer, offset, &mut found).expect("readable");
-            assert!(found == place.layout.pack(tensor.kind, &file), "{name}: {id}");
+            assert!(found == place.layout.pack(tensor.kind, tensor.columns(), &file), "{name}: {id}");
             heaps[usize::from(matches!(place.allocation, AllocationId::HostWeights(_)))] += 1;
         }
         assert!(heaps.iter().all(|count| *count > 2), "{name}: {heaps:?}");

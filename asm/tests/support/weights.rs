@@ -99,7 +99,73 @@ pub fn random(format: Format, rows: usize, columns: usize, random: &mut Random) 
         weights.planes[3].extend(CODES_SCALE.to_le_bytes());
     }
     weights.values.extend(weights.blocks.iter().flat_map(|block| (0..32).map(|column| block.value(column))));
+    for (plane, order) in weights.planes.iter_mut().zip(orders(format)) {
+        *plane = in_tiles(*order, rows, columns, plane);
+    }
     weights
+}
+
+/// What a plane has in units of so many bytes, and so how these lie.
+#[derive(Clone, Copy)]
+enum Order {
+    /// Of each chunk: its 16 rows.
+    Values(usize),
+    /// Of each 8 chunks: 16 rows, of each the 8 chunks.
+    Scales(usize),
+    /// Of each 8 chunks: 16 rows.
+    Superblocks(usize),
+}
+
+fn orders(format: Format) -> &'static [Order] {
+    use Order::{Scales, Superblocks, Values};
+    match format {
+        Format::F32 | Format::F16 | Format::BF16 => &[],
+        Format::Q8_0 => &[Values(32), Scales(2)],
+        Format::Q4_0 | Format::IQ4_NL => &[Values(16), Scales(2)],
+        Format::Q4_1 => &[Values(16), Scales(4)],
+        Format::Q4_K => &[Values(16), Superblocks(4), Scales(1), Superblocks(4)],
+        Format::Q6_K => &[Values(16), Values(8), Scales(2), Superblocks(2)],
+        Format::Q5_0 => &[Values(16), Values(4), Scales(2)],
+        Format::Q5_1 => &[Values(16), Values(4), Scales(4)],
+        Format::Q2_K => &[Values(8), Scales(2), Superblocks(4)],
+        Format::Q3_K => &[Values(8), Values(4), Scales(1), Superblocks(8)],
+        Format::Q5_K => &[Values(16), Values(4), Scales(1), Superblocks(8)],
+        Format::IQ4_XS => &[Values(16), Superblocks(8)],
+        Format::MXFP4 => &[Values(16), Scales(1)],
+        Format::IQ_CODES => &[Values(16), Scales(1), Superblocks(2)],
+        Format::INT8 | Format::FP8 => &[Values(32), Scales(4)],
+    }
+}
+
+/// A plane of rows one after the other in tiles of 16 rows; what is missing of the last tile is 0, and so are scales that
+/// the last 8 chunks of a row lack. Behind values of rows whose last 8 chunks are not whole there is as much as would make
+/// them so.
+fn in_tiles(order: Order, rows: usize, columns: usize, plane: &[u8]) -> Vec<u8> {
+    let chunks = columns / 32;
+    let eights = chunks.div_ceil(8);
+    let (unit, row_units) = match order {
+        Order::Values(bytes) | Order::Scales(bytes) => (bytes, chunks),
+        Order::Superblocks(bytes) => (bytes, eights),
+    };
+    let tiles = rows.div_ceil(16);
+    let behind = (eights * 8 - chunks) * 16;
+    let units = match order {
+        Order::Values(_) => tiles * 16 * chunks + behind,
+        Order::Scales(_) => tiles * 16 * eights * 8,
+        Order::Superblocks(_) => tiles * 16 * eights,
+    };
+    let mut packed = vec![0; units * unit];
+    for (index, bytes) in plane.chunks(unit).enumerate() {
+        let (row, of) = (index / row_units, index % row_units);
+        let (tile, row) = (row / 16, row % 16);
+        let at = match order {
+            Order::Values(_) => (tile * chunks + of) * 16 + row,
+            Order::Scales(_) => ((tile * eights + of / 8) * 16 + row) * 8 + of % 8,
+            Order::Superblocks(_) => (tile * eights + of) * 16 + row,
+        };
+        packed[at * unit..][..unit].copy_from_slice(bytes);
+    }
+    packed
 }
 
 fn dense(format: Format, value: f32, weights: &mut Weights) {

@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 use zerocopy::{Immutable, IntoBytes};
 use zrt_mem::{ByteLen, GpuVa};
 use zrt_protocol::params::{self, Header, RowSet, SNAPSHOT_SHIFT};
-use zrt_protocol::{CHUNK_COLUMNS, GROUP_ITEMS, PAGE_TOKENS, WAVE_LANES};
+use zrt_protocol::{CHUNK_COLUMNS, GROUP_ITEMS, PAGE_TOKENS, TILE_ROWS, WAVE_LANES};
 
 /// Bytes that a lane loads at once; a shorter piece of weights is not prefetched.
 const PIECE_BYTES_MIN: u32 = 16;
@@ -46,8 +46,8 @@ pub struct Task {
     pub instruction: Option<usize>,
 }
 
-/// A product's first weight plane in pieces. A piece is the weight rows that the lanes of a wave work on at once. A
-/// unit begins with piece `unit * GROUP_WAVES * MATMUL_ROWS_PER_LANE`.
+/// A product's first weight plane in pieces: as many bytes as 32 lanes' weight rows take, which for quantised rows in
+/// tiles is a part of all rows of two or more tiles. A unit begins with piece `unit * GROUP_WAVES * MATMUL_ROWS_PER_LANE`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WeightPieces {
     /// The plane.
@@ -339,7 +339,9 @@ impl Addresses<'_> {
         let plane = place.layout.planes[0]?;
         let plane_va = self.at(place.allocation, ByteLen(place.offset.0 + plane.offset.0)).ok()?;
         let piece_rows = WAVE_LANES >> lanes_per_row_log2(columns, activations);
-        let row_bytes = plane.len.0.checked_div(rows.into())?;
+        // The last tile of quantised rows is whole.
+        let rows_held = if self.kind(weight).is_quantised() { rows.next_multiple_of(TILE_ROWS) } else { rows };
+        let row_bytes = plane.len.0.checked_div(rows_held.into())?;
         let bytes = u32::try_from(row_bytes.checked_mul(piece_rows.into())?).ok()?;
         let count = rows / piece_rows;
         (bytes >= PIECE_BYTES_MIN && count > 0).then_some(WeightPieces { plane_va, bytes, count })

@@ -1,8 +1,8 @@
 //! Weights from the file to the device: read, repacked and written by several threads at once.
 //!
 //! Contract: the device holds the bytes of `WeightLayout::pack`, the zeros between planes included. A weight is cut
-//! into pieces of whole blocks. A piece is packed by the layout of its own elements, each plane of which is a part of
-//! the weight's plane, because pieces but the last fill lines of [`REGION_ALIGNMENT`]. At most [`THREADS_MAX`] threads
+//! into pieces of whole rows. A piece is packed by the layout of its own rows, each plane of which is a part of the
+//! weight's plane, because pieces but the last fill tiles of rows and lines of [`REGION_ALIGNMENT`]. At most [`THREADS_MAX`] threads
 //! hold a piece each, and as many packed ones wait where the host has no mapping of a buffer: a few MiB, whatever the
 //! model's size. Pieces are taken in the order of the file. A thread has emptied its write-combining buffers when it
 //! reports a piece. An error ends all threads.
@@ -24,16 +24,17 @@ use zrt_device::{Buffer, Device};
 use zrt_mem::ByteLen;
 use zrt_mem::heap::REGION_ALIGNMENT;
 use zrt_mem::shared::fence_stores;
+use zrt_protocol::TILE_ROWS;
 
 /// Most threads that load weights.
 pub const THREADS_MAX: usize = 64;
 /// Threads of a host with as many cores or more: beyond them memory is the limit.
 const THREADS_DEFAULT: usize = 16;
-/// Bytes of a file that a thread takes at once, or a little more: a core's second cache holds them and what becomes of
-/// them.
+/// Bytes of a file that a thread takes at once, or [`PIECE_ROWS`] rows: a core's second cache holds them and what becomes
+/// of them.
 pub const PIECE_BYTES_DEFAULT: u64 = 1 << 20;
-/// Blocks in which pieces are counted: of every type, this many fill whole lines in every plane.
-const PIECE_BLOCKS: u64 = REGION_ALIGNMENT;
+/// Rows in which pieces are counted: of every type, 8 tiles fill whole lines in every plane.
+const PIECE_ROWS: u64 = 8 * TILE_ROWS as u64;
 
 /// Called while weights are uploaded, with the bytes done and the total.
 pub type Progress<'a> = &'a mut dyn FnMut(u64, u64);
@@ -48,10 +49,10 @@ pub struct Loading<'a> {
     pub progress: Progress<'a>,
 }
 
-/// Consecutive elements of a weight.
+/// Consecutive rows of a weight.
 struct Piece {
     weight: WeightId,
-    elements: Range<u64>,
+    rows: Range<u64>,
 }
 
 /// A packed piece: runs of bytes, with their offsets in the weight.
@@ -92,12 +93,17 @@ impl<'a> Loading<'a> {
 }
 
 impl Packed {
-    /// Packs a piece of a weight of `kind` whose layout is `whole`.
-    fn new(kind: TensorKind, whole: &WeightLayout, first: u64, file: &[u8]) -> Option<Packed> {
-        let elements = file.len() as u64 / kind.block_bytes() * kind.block_elements();
-        let piece = WeightLayout::new(kind, elements)?;
+    /// Packs the rows `rows` of a weight of `total` rows of `columns` columns of `kind`, whose layout is `whole`.
+    fn new(
+        (kind, total, columns): (TensorKind, u64, u64),
+        whole: &WeightLayout,
+        rows: &Range<u64>,
+        file: &[u8],
+    ) -> Option<Packed> {
+        let layout_of = |rows| WeightLayout::new(kind, rows, columns);
+        let piece = layout_of(rows.end - rows.start)?;
         // A plane of a fixed length belongs to the whole weight.
-        let (before, fixed) = (WeightLayout::new(kind, first)?, WeightLayout::new(kind, 0)?);
+        let (before, fixed) = (layout_of(rows.start)?, layout_of(0)?);
         let mut runs = Vec::new();
         for (index, plane) in piece.planes.iter().enumerate() {
             let (Some(plane), Some(whole), Some(before), Some(fixed)) =
@@ -105,14 +111,17 @@ impl Packed {
             else {
                 continue;
             };
-            if fixed.len.0 > 0 && first > 0 {
+            if fixed.len.0 > 0 && rows.start > 0 {
                 continue;
             }
-            let start = plane.offset.0 as usize;
-            let end = (plane.offset.0 + plane.len.0).next_multiple_of(REGION_ALIGNMENT) as usize;
-            runs.push((whole.offset.0 + before.len.0 - fixed.len.0, start..end));
+            let start = plane.offset.0;
+            let following = piece.planes.iter().flatten().map(|plane| plane.offset.0).find(|next| *next > start);
+            // The last piece of a plane has what lies behind it too.
+            let is_last = rows.end == total || fixed.len.0 > 0;
+            let end = if is_last { following.unwrap_or(piece.len.0) } else { start + plane.len.0 };
+            runs.push((whole.offset.0 + before.len.0 - fixed.len.0, start as usize..end as usize));
         }
-        Some(Packed { bytes: piece.pack(kind, file), runs })
+        Some(Packed { bytes: piece.pack(kind, columns, file), runs })
     }
 
     fn len(&self) -> u64 {
@@ -136,11 +145,10 @@ impl Source<'_> {
     /// Reads and packs a piece; writes it, if the host has a mapping of the buffer.
     fn load(&self, piece: &Piece, file: &mut Vec<u8>) -> Result<Done, ExecutorError> {
         let (tensor, place) = (&self.model.weight(piece.weight).tensor, &self.memory.weights[&piece.weight]);
-        let bytes = |elements: u64| elements / tensor.kind.block_elements() * tensor.kind.block_bytes();
-        file.resize(bytes(piece.elements.end - piece.elements.start) as usize, 0);
-        let read = self.model.gguf.read_tensor_into(tensor, bytes(piece.elements.start), file);
+        file.resize(((piece.rows.end - piece.rows.start) * tensor.row_bytes()) as usize, 0);
+        let read = self.model.gguf.read_tensor_into(tensor, piece.rows.start * tensor.row_bytes(), file);
         read.map_err(|source| ExecutorError::Weight { weight: piece.weight, source })?;
-        let packed = Packed::new(tensor.kind, &place.layout, piece.elements.start, file);
+        let packed = Packed::new((tensor.kind, tensor.rows(), tensor.columns()), &place.layout, &piece.rows, file);
         let packed = packed.ok_or(ExecutorError::Overflow { what: "weights" })?;
         let bytes = packed.len();
         match &self.buffers[&place.allocation].view {
@@ -221,12 +229,10 @@ fn pieces(model: &Model, piece_bytes: u64) -> Vec<Piece> {
     weights.sort_by_key(|(_, weight)| weight.tensor.offset);
     let mut pieces = Vec::new();
     for (id, weight) in weights {
-        let kind = weight.tensor.kind;
-        let total = weight.tensor.element_count();
-        let blocks = piece_bytes.div_ceil(kind.block_bytes()).clamp(1, total).next_multiple_of(PIECE_BLOCKS);
-        let step = blocks * kind.block_elements();
+        let (total, row_bytes) = (weight.tensor.rows(), weight.tensor.row_bytes().max(1));
+        let step = piece_bytes.div_ceil(row_bytes).clamp(1, total.max(1)).next_multiple_of(PIECE_ROWS);
         for first in (0..total).step_by(step as usize) {
-            pieces.push(Piece { weight: id, elements: first..(first + step).min(total) });
+            pieces.push(Piece { weight: id, rows: first..(first + step).min(total) });
         }
     }
     pieces
@@ -237,32 +243,36 @@ mod tests {
     use super::*;
     use crate::weights::WEIGHT_KINDS;
 
-    /// In pieces of every number of lines, with a rest, a weight has the bytes that it has in one.
+    /// In pieces of every number of lines, with a rest, a weight has the bytes that it has in one: rows of whole segments
+    /// and of others, a last piece that is whole and one that is not.
     #[test]
     fn pieces_have_the_bytes_of_the_whole() {
         let mut random = zrt_needs::Random::new(7);
         for kind in WEIGHT_KINDS {
-            let (block_elements, block_bytes) = (kind.block_elements(), kind.block_bytes() as usize);
-            let blocks = 3 * PIECE_BLOCKS as usize + 1024 / block_elements as usize;
-            let file: Vec<u8> = (0..blocks * block_bytes).map(|_| random.word() as u8).collect();
-            let layout = WeightLayout::new(kind, blocks as u64 * block_elements).expect("packed type");
-            let expected = layout.pack(kind, &file);
-            for lines in [1, 2, 3, 4] {
-                let step = lines * PIECE_BLOCKS as usize * block_bytes;
-                // What nobody writes must show.
-                let mut found = vec![0xa5; expected.len()];
-                let mut written = 0;
-                for (index, part) in file.chunks(step).enumerate() {
-                    let first = (index * step / block_bytes) as u64 * block_elements;
-                    let packed = Packed::new(kind, &layout, first, part).expect("small");
-                    written += packed.len();
-                    for (offset, range) in &packed.runs {
-                        found[*offset as usize..][..range.len()]
-                            .copy_from_slice(&packed.bytes[range.clone()]);
+            let block_elements = kind.block_elements();
+            for (columns, rows) in [(256, 3 * PIECE_ROWS + 37), (5 * block_elements, 2 * PIECE_ROWS)] {
+                let row_bytes = (columns / block_elements * kind.block_bytes()) as usize;
+                let file: Vec<u8> = (0..rows as usize * row_bytes).map(|_| random.word() as u8).collect();
+                let layout = WeightLayout::new(kind, rows, columns).expect("packed type");
+                let expected = layout.pack(kind, columns, &file);
+                for lines in [1, 2, 3, 4] {
+                    let step = lines * PIECE_ROWS as usize;
+                    // What nobody writes must show.
+                    let mut found = vec![0xa5; expected.len()];
+                    let mut written = 0;
+                    for (index, part) in file.chunks(step * row_bytes).enumerate() {
+                        let first = (index * step) as u64;
+                        let of = first..(first + step as u64).min(rows);
+                        let packed = Packed::new((kind, rows, columns), &layout, &of, part).expect("small");
+                        written += packed.len();
+                        for (offset, range) in &packed.runs {
+                            found[*offset as usize..][..range.len()]
+                                .copy_from_slice(&packed.bytes[range.clone()]);
+                        }
                     }
+                    assert!(found == expected, "{kind} of {columns} columns in pieces of {lines}");
+                    assert_eq!(written, layout.len.0, "{kind} of {columns} columns in pieces of {lines}");
                 }
-                assert!(found == expected, "{kind} in pieces of {lines}");
-                assert_eq!(written, layout.len.0, "{kind} in pieces of {lines}");
             }
         }
     }

@@ -1,7 +1,8 @@
 //! One GGUF block to its places in the planes of the device's layout (`docs/kernels.md`, weight layouts).
 //!
-//! Contract: the caller gives whole blocks and stores what `put` is called with: plane, offset in it, bytes. Written
-//! from the layouts of ggml-common.h, without the oracle's reading of them.
+//! Contract: the caller gives whole blocks and stores what `put` is called with: plane, chunk of the block, offset in
+//! what the plane has of that chunk (or, chunk 0, of the superblock), bytes. Written from the layouts of ggml-common.h,
+//! without the oracle's reading of them.
 
 use crate::gguf::TensorKind;
 use crate::gguf::codebooks::{self, even_signs};
@@ -9,49 +10,51 @@ use crate::gguf::codebooks::{self, even_signs};
 /// Chunks of a superblock.
 const CHUNKS: usize = 8;
 
-/// Repacks block `index` of a quantised tensor.
-pub(super) fn block(kind: TensorKind, block: &[u8], index: usize, mut put: impl FnMut(usize, usize, &[u8])) {
+/// Repacks a block of a quantised tensor.
+pub(super) fn block(kind: TensorKind, block: &[u8], mut put: impl FnMut(usize, usize, usize, &[u8])) {
     match kind {
         TensorKind::Q8_0 => {
-            put(0, index * 32, &block[2..]);
-            put(1, index * 2, &block[..2]);
+            put(0, 0, 0, &block[2..]);
+            put(1, 0, 0, &block[..2]);
         }
         TensorKind::INT8 | TensorKind::FP8 => {
-            put(0, index * 32, &block[4..]);
-            put(1, index * 4, &block[..4]);
+            put(0, 0, 0, &block[4..]);
+            put(1, 0, 0, &block[..4]);
         }
         TensorKind::Q4_0 | TensorKind::IQ4_NL => {
-            put(0, index * 16, &block[2..]);
-            put(1, index * 2, &block[..2]);
+            put(0, 0, 0, &block[2..]);
+            put(1, 0, 0, &block[..2]);
         }
         TensorKind::Q4_1 => {
-            put(0, index * 16, &block[4..]);
-            put(1, index * 4, &block[..4]);
+            put(0, 0, 0, &block[4..]);
+            put(1, 0, 0, &block[..4]);
         }
         TensorKind::Q5_0 => {
-            put(0, index * 16, &block[6..]);
-            put(1, index * 4, &fifths_of_word(&block[2..6]));
-            put(2, index * 2, &block[..2]);
+            put(0, 0, 0, &block[6..]);
+            put(1, 0, 0, &fifths_of_word(&block[2..6]));
+            put(2, 0, 0, &block[..2]);
         }
         TensorKind::Q5_1 => {
-            put(0, index * 16, &block[8..]);
-            put(1, index * 4, &fifths_of_word(&block[4..8]));
-            put(2, index * 4, &block[..4]);
+            put(0, 0, 0, &block[8..]);
+            put(1, 0, 0, &fifths_of_word(&block[4..8]));
+            put(2, 0, 0, &block[..4]);
         }
         TensorKind::MXFP4 => {
-            put(0, index * 16, &block[1..]);
-            put(1, index, &block[..1]);
+            put(0, 0, 0, &block[1..]);
+            put(1, 0, 0, &block[..1]);
         }
-        TensorKind::Q2_K => q2_k(block, index, put),
-        TensorKind::Q3_K => q3_k(block, index, put),
-        TensorKind::Q4_K => q4_k(block, index, put),
-        TensorKind::Q5_K => q5_k(block, index, put),
-        TensorKind::Q6_K => q6_k(block, index, put),
+        TensorKind::Q2_K => q2_k(block, put),
+        TensorKind::Q3_K => q3_k(block, put),
+        TensorKind::Q4_K => q4_k(block, put),
+        TensorKind::Q5_K => q5_k(block, put),
+        TensorKind::Q6_K => q6_k(block, put),
         TensorKind::IQ4_XS => {
-            put(0, index * CHUNKS * 16, &block[8..]);
-            put(1, index * 8, &block[..8]);
+            for chunk in 0..CHUNKS {
+                put(0, chunk, 0, &block[8 + chunk * 16..][..16]);
+            }
+            put(1, 0, 0, &block[..8]);
         }
-        _ => codes(kind, block, index, put),
+        _ => codes(kind, block, put),
     }
 }
 
@@ -99,55 +102,52 @@ fn scale_and_minimum(scales: &[u8], chunk: usize) -> [u8; 2] {
 
 /// Puts the low bytes of 8 pairs of 6-bit numbers; returns their upper bits, a nibble each.
 fn put_pairs(
-    index: usize,
     plane: usize,
-    put: &mut impl FnMut(usize, usize, &[u8]),
+    put: &mut impl FnMut(usize, usize, usize, &[u8]),
     pair: impl Fn(usize) -> [u8; 2],
 ) -> [u8; 4] {
     let mut high = [0; 4];
     for chunk in 0..CHUNKS {
         let (low, upper) = pair_of_six_bits(pair(chunk));
-        put(plane, index * CHUNKS + chunk, &[low]);
+        put(plane, chunk, 0, &[low]);
         high[chunk / 2] |= upper << (4 * (chunk & 1));
     }
     high
 }
 
-fn q4_k(block: &[u8], index: usize, mut put: impl FnMut(usize, usize, &[u8])) {
-    put(1, index * 4, &block[..4]);
-    let high = put_pairs(index, 2, &mut put, |chunk| scale_and_minimum(&block[4..16], chunk));
-    put(3, index * 4, &high);
+fn q4_k(block: &[u8], mut put: impl FnMut(usize, usize, usize, &[u8])) {
+    put(1, 0, 0, &block[..4]);
+    let high = put_pairs(2, &mut put, |chunk| scale_and_minimum(&block[4..16], chunk));
+    put(3, 0, 0, &high);
     for chunk in 0..CHUNKS {
         let stored = &block[16 + chunk / 2 * 32..];
         let quants = std::array::from_fn(|j| stored[j] >> (4 * (chunk & 1)));
-        put(0, (index * CHUNKS + chunk) * 16, &nibbles(&quants));
+        put(0, chunk, 0, &nibbles(&quants));
     }
 }
 
-fn q5_k(block: &[u8], index: usize, mut put: impl FnMut(usize, usize, &[u8])) {
-    put(3, index * 8, &block[..4]);
-    let high = put_pairs(index, 2, &mut put, |chunk| scale_and_minimum(&block[4..16], chunk));
-    put(3, index * 8 + 4, &high);
+fn q5_k(block: &[u8], mut put: impl FnMut(usize, usize, usize, &[u8])) {
+    put(3, 0, 0, &block[..4]);
+    let high = put_pairs(2, &mut put, |chunk| scale_and_minimum(&block[4..16], chunk));
+    put(3, 0, 4, &high);
     for chunk in 0..CHUNKS {
         let stored = &block[48 + chunk / 2 * 32..];
         let quants = std::array::from_fn(|j| stored[j] >> (4 * (chunk & 1)));
-        let at = index * CHUNKS + chunk;
-        put(0, at * 16, &nibbles(&quants));
-        put(1, at * 4, &bits(|element| block[16 + element] >> chunk));
+        put(0, chunk, 0, &nibbles(&quants));
+        put(1, chunk, 0, &bits(|element| block[16 + element] >> chunk));
     }
 }
 
-fn q6_k(block: &[u8], index: usize, mut put: impl FnMut(usize, usize, &[u8])) {
+fn q6_k(block: &[u8], mut put: impl FnMut(usize, usize, usize, &[u8])) {
     for chunk in 0..CHUNKS {
         let (half, run) = (chunk / 4, chunk % 4);
         let low = &block[half * 64 + (run & 1) * 32..][..32];
         let high = &block[128 + half * 32..][..32];
-        let at = index * CHUNKS + chunk;
-        put(0, at * 16, &nibbles(&std::array::from_fn(|j| low[j] >> (run / 2 * 4))));
-        put(1, at * 8, &pairs(&std::array::from_fn(|j| high[j] >> (run * 2))));
-        put(2, at * 2, &block[192 + chunk * 2..][..2]);
+        put(0, chunk, 0, &nibbles(&std::array::from_fn(|j| low[j] >> (run / 2 * 4))));
+        put(1, chunk, 0, &pairs(&std::array::from_fn(|j| high[j] >> (run * 2))));
+        put(2, chunk, 0, &block[192 + chunk * 2..][..2]);
     }
-    put(3, index * 2, &block[208..210]);
+    put(3, 0, 0, &block[208..210]);
 }
 
 /// Values of chunk `chunk` of Q2_K and Q3_K.
@@ -155,19 +155,18 @@ fn two_bits(stored: &[u8], chunk: usize) -> [u8; 8] {
     pairs(&std::array::from_fn(|j| stored[chunk / 4 * 32 + j] >> (chunk % 4 * 2)))
 }
 
-fn q2_k(block: &[u8], index: usize, mut put: impl FnMut(usize, usize, &[u8])) {
+fn q2_k(block: &[u8], mut put: impl FnMut(usize, usize, usize, &[u8])) {
     for chunk in 0..CHUNKS {
-        put(0, (index * CHUNKS + chunk) * 8, &two_bits(&block[16..80], chunk));
+        put(0, chunk, 0, &two_bits(&block[16..80], chunk));
     }
-    put(1, index * 16, &block[..16]);
-    put(2, index * 4, &block[80..]);
+    put(1, 0, 0, &block[..16]);
+    put(2, 0, 0, &block[80..]);
 }
 
-fn q3_k(block: &[u8], index: usize, mut put: impl FnMut(usize, usize, &[u8])) {
+fn q3_k(block: &[u8], mut put: impl FnMut(usize, usize, usize, &[u8])) {
     for chunk in 0..CHUNKS {
-        let at = index * CHUNKS + chunk;
-        put(0, at * 8, &two_bits(&block[32..96], chunk));
-        put(1, at * 4, &bits(|element| block[element] >> chunk));
+        put(0, chunk, 0, &two_bits(&block[32..96], chunk));
+        put(1, chunk, 0, &bits(|element| block[element] >> chunk));
     }
     // Sixteen scales: low nibbles of the first eight, high nibbles of the others, then two bits of every fourth in a
     // byte.
@@ -176,14 +175,14 @@ fn q3_k(block: &[u8], index: usize, mut put: impl FnMut(usize, usize, &[u8])) {
         let low = scales[number & 7] >> (number >> 3 << 2) & 15;
         low | (scales[8 + (number & 3)] >> (number >> 2 << 1) & 3) << 4
     };
-    let high = put_pairs(index, 2, &mut put, |chunk| [scale(2 * chunk), scale(2 * chunk + 1)]);
-    put(3, index * 8, &block[108..110]);
-    put(3, index * 8 + 4, &high);
+    let high = put_pairs(2, &mut put, |chunk| [scale(2 * chunk), scale(2 * chunk + 1)]);
+    put(3, 0, 0, &block[108..110]);
+    put(3, 0, 4, &high);
 }
 
 /// Types with a codebook: codes of 4 bits, see `code_table`.
-fn codes(kind: TensorKind, block: &[u8], index: usize, mut put: impl FnMut(usize, usize, &[u8])) {
-    put(2, index * 2, &block[..2]);
+fn codes(kind: TensorKind, block: &[u8], mut put: impl FnMut(usize, usize, usize, &[u8])) {
+    put(2, 0, 0, &block[..2]);
     for chunk in 0..CHUNKS {
         let mut quants = [0u8; 32];
         let mut scales = 0;
@@ -194,9 +193,8 @@ fn codes(kind: TensorKind, block: &[u8], index: usize, mut put: impl FnMut(usize
                 *quant = levels[element] | (signs >> element & 1) << 3;
             }
         }
-        let at = index * CHUNKS + chunk;
-        put(0, at * 16, &nibbles(&quants));
-        put(1, at, &[scales]);
+        put(0, chunk, 0, &nibbles(&quants));
+        put(1, chunk, 0, &[scales]);
     }
 }
 
