@@ -99,7 +99,9 @@ impl Tiles {
 impl Plane {
     fn unit_bytes(self) -> u64 {
         match self {
-            Plane::Rows(bytes) | Plane::Values(bytes) | Plane::Scales(bytes) | Plane::Superblocks(bytes) => bytes,
+            Plane::Rows(bytes) | Plane::Values(bytes) | Plane::Scales(bytes) | Plane::Superblocks(bytes) => {
+                bytes
+            }
         }
     }
 

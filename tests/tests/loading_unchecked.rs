@@ -50,7 +50,7 @@ fn serial(model: &Model) -> (Duration, u64) {
     for (id, place) in &memory.weights {
         let tensor = &model.weight(*id).tensor;
         let file = model.gguf.read_tensor(tensor, 0..tensor.bytes).expect("readable");
-        let packed = place.layout.pack(tensor.kind, &file);
+        let packed = place.layout.pack(tensor.kind, tensor.columns(), &file);
         most = most.max(anonymous_bytes());
         device.upload(&buffers[&place.allocation], place.offset, &packed).expect("room");
     }

@@ -340,7 +340,8 @@ impl Addresses<'_> {
         let plane_va = self.at(place.allocation, ByteLen(place.offset.0 + plane.offset.0)).ok()?;
         let piece_rows = WAVE_LANES >> lanes_per_row_log2(columns, activations);
         // The last tile of quantised rows is whole.
-        let rows_held = if self.kind(weight).is_quantised() { rows.next_multiple_of(TILE_ROWS) } else { rows };
+        let rows_held =
+            if self.kind(weight).is_quantised() { rows.next_multiple_of(TILE_ROWS) } else { rows };
         let row_bytes = plane.len.0.checked_div(rows_held.into())?;
         let bytes = u32::try_from(row_bytes.checked_mul(piece_rows.into())?).ok()?;
         let count = rows / piece_rows;

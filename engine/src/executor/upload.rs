@@ -2,7 +2,7 @@
 //!
 //! Contract: the device holds the bytes of `WeightLayout::pack`, the zeros between planes included. A weight is cut
 //! into pieces of whole rows. A piece is packed by the layout of its own rows, each plane of which is a part of the
-//! weight's plane, because pieces but the last fill tiles of rows and lines of [`REGION_ALIGNMENT`]. At most [`THREADS_MAX`] threads
+//! weight's plane, because pieces but the last fill tiles of rows and lines of 256 bytes. At most [`THREADS_MAX`] threads
 //! hold a piece each, and as many packed ones wait where the host has no mapping of a buffer: a few MiB, whatever the
 //! model's size. Pieces are taken in the order of the file. A thread has emptied its write-combining buffers when it
 //! reports a piece. An error ends all threads.
@@ -22,7 +22,6 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
 use zrt_device::{Buffer, Device};
 use zrt_mem::ByteLen;
-use zrt_mem::heap::REGION_ALIGNMENT;
 use zrt_mem::shared::fence_stores;
 use zrt_protocol::TILE_ROWS;
 
@@ -115,7 +114,8 @@ impl Packed {
                 continue;
             }
             let start = plane.offset.0;
-            let following = piece.planes.iter().flatten().map(|plane| plane.offset.0).find(|next| *next > start);
+            let following =
+                piece.planes.iter().flatten().map(|plane| plane.offset.0).find(|next| *next > start);
             // The last piece of a plane has what lies behind it too.
             let is_last = rows.end == total || fixed.len.0 > 0;
             let end = if is_last { following.unwrap_or(piece.len.0) } else { start + plane.len.0 };
@@ -148,7 +148,8 @@ impl Source<'_> {
         file.resize(((piece.rows.end - piece.rows.start) * tensor.row_bytes()) as usize, 0);
         let read = self.model.gguf.read_tensor_into(tensor, piece.rows.start * tensor.row_bytes(), file);
         read.map_err(|source| ExecutorError::Weight { weight: piece.weight, source })?;
-        let packed = Packed::new((tensor.kind, tensor.rows(), tensor.columns()), &place.layout, &piece.rows, file);
+        let packed =
+            Packed::new((tensor.kind, tensor.rows(), tensor.columns()), &place.layout, &piece.rows, file);
         let packed = packed.ok_or(ExecutorError::Overflow { what: "weights" })?;
         let bytes = packed.len();
         match &self.buffers[&place.allocation].view {
