@@ -269,3 +269,68 @@ fn x_is_rounded_to_nearest_even_and_stays_in_range() {
         assert!(found.difference.is_none(), "{format:?}: {:?}", found.difference);
     }
 }
+
+/// Faults planted in the code are differences, or findings of the checking mode: the tests see them.
+#[test]
+fn a_fault_is_seen() {
+    /// `s_nop 0`
+    const NOTHING: u32 = 0xBF80_0000;
+    for (what, format, rows, fault) in [
+        // v_or_b32_e32 v18, 2, v17: 0 instead
+        ("columns 0..15 of x twice", Format::F16, 20, [0x3824_2282, 0x3824_2280]),
+        // The second dword of v_lshl_add_u32 v7, v17, 3, s58: 2 instead
+        ("the upper half of weights out of place", Format::F16, 20, [0x00E9_0711, 0x00E9_0511]),
+        // The second dword of v_wmma_f32_16x16x16_f16 v[96:103], v[48:51], v[64:67], v[96:103]: v[56:59] instead
+        ("the first tile's x for the second", Format::F16, 20, [0x1D82_8130, 0x1D82_7130]),
+        // v_cmpx_gt_u32_e32 s50, v13
+        ("columns of x beyond the last", Format::F16, 20, [0x7D98_1A32, NOTHING]),
+        // v_cmpx_gt_u32_e32 s50, v16
+        ("columns of weights beyond the last", Format::BF16, 20, [0x7D98_2032, NOTHING]),
+        // v_min_u32_e32 v20, s51, v20
+        ("rows beyond the step's", Format::F16, 20, [0x2628_2833, NOTHING]),
+        // The literal of s_mov_b32 s49
+        ("BF16 cut off", Format::BF16, 20, [0x0000_7FFF, 0]),
+        // v_add_nc_u32_e32 v16, s62, v16
+        ("the second part's sums for the third's", Format::F16, 20, [0x4A20_203E, NOTHING]),
+        // v_add_f32_e32 v88, v56, v88
+        ("the addend left out", Format::F16, 20, [0x06B0_B138, NOTHING]),
+        // s_pack_ll_b32_b16 exec_lo, s4, s4
+        ("rows that do not count stored", Format::F16, 20, [0x997E_0404, NOTHING]),
+        // The literal of v_xor_b32_e32: all rounds in one buffer
+        ("x overwritten while it is read", Format::F16, 20, [0x0000_2000, 0]),
+        // s_wait_dscnt 0x7
+        ("no wait for the first tile's x", Format::F16, 128, [0xBFC6_0007, NOTHING]),
+        // s_wait_dscnt 0x0, before barriers too
+        ("x read before it is there", Format::F16, 128, [0xBFC6_0000, NOTHING]),
+    ] {
+        let product = Product::new(format, 40, 300, rows);
+        let alive = (u128::MAX >> (ROWS_MAX - rows)) & !0b100;
+        let case = Case { alive, addend: Addend::Output, ..Case::active(rows) };
+        assert!(product.run(case, None).difference.is_none(), "{what}");
+        let found = catch_unwind(AssertUnwindSafe(|| product.run(case, Some(fault))));
+        assert!(found.is_err() || found.is_ok_and(|found| found.difference.is_some()), "{what}");
+    }
+}
+
+/// Wave slots of a product for each multiply-add: an instruction takes one, a matrix instruction of 16-bit floats 16
+/// (instruction set reference §7.2). The table of docs/kernels.md; the budget with 128 rows is 0.008, half of what the
+/// f32 body takes.
+#[test]
+fn products_stay_within_their_budget() {
+    let expected = [(Format::F16, [0.0134, 0.0072, 0.0071]), (Format::BF16, [0.0143, 0.0077, 0.0076])];
+    let (mut table, mut expected_table) = (String::new(), String::new());
+    for (format, expected) in expected {
+        let product = Product::new(format, 128, 4096, 128);
+        let slots = |rows| {
+            let multiply_adds = (rows * product.weight_rows * product.columns) as u64;
+            let matrix_instructions = multiply_adds / (16 * 16 * 16);
+            (product.check(Case::active(rows)) + 15 * matrix_instructions) as f64 / multiply_adds as f64
+        };
+        let line = |slots: [f64; 3]| format!("{format:?}: {:.4} {:.4} {:.4}\n", slots[0], slots[1], slots[2]);
+        let found = [16, 64, 128].map(slots);
+        assert!(found[2] < 0.008, "{format:?}: {found:?}");
+        table += &line(found);
+        expected_table += &line(expected);
+    }
+    assert!(table == expected_table, "found\n{table}expected\n{expected_table}");
+}
