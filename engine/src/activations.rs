@@ -24,8 +24,7 @@ pub enum Activations {
 
 impl Activations {
     /// Every mode.
-    pub const ALL: [Activations; 4] =
-        [Activations::F32, Activations::A8, Activations::A16, Activations::F16];
+    pub const ALL: [Activations; 4] = [Activations::F32, Activations::A8, Activations::A16, Activations::F16];
 
     /// Modes whose results `docs/arithmetic.md` defines to the bit, whatever the weights and the rows of a step.
     pub const DEFINED: [Activations; 3] = [Activations::F32, Activations::A8, Activations::A16];

@@ -21,6 +21,7 @@ pub fn parse_defined(name: &str) -> Result<Activations, String> {
     let mode = parse(name)?;
     let is_defined = Activations::DEFINED.contains(&mode);
     is_defined.then_some(mode).ok_or_else(|| {
-        "the bits of f16 are the card's own, and the CPU would compute f32: there are f32, a8 and a16".to_owned()
+        "the bits of f16 are the card's own, and the CPU would compute f32: there are f32, a8 and a16"
+            .to_owned()
     })
 }

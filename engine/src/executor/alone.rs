@@ -21,8 +21,8 @@ use zrt_device::{Buffer, Device};
 use zrt_mem::{ByteLen, Heap};
 use zrt_protocol::params::{Header, KernelOpcode, Matmul, PARAMETER_BLOCKS, RowSet};
 use zrt_protocol::{
-    Output, PAGE_TOKENS, Row, SLOTS_MAX, Step, TILED_ROWS_MIN, float_tiles_rows_per_unit, matmul_rows_per_unit,
-    tiled_weight_rows_per_unit,
+    Output, PAGE_TOKENS, Row, SLOTS_MAX, Step, TILED_ROWS_MIN, float_tiles_rows_per_unit,
+    matmul_rows_per_unit, tiled_weight_rows_per_unit,
 };
 
 pub use zrt_protocol::ROWS_MAX;
