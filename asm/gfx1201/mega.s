@@ -31,6 +31,7 @@
 .include "body/embed_format.inc"
 .include "body/matmul.inc"
 .include "body/matmul_dense.inc"
+.include "body/matmul_float_tiles.inc"
 .include "body/matmul_quant.inc"
 .include "body/matmul_tiles.inc"
 .include "body/matmul_tile_formats.inc"
@@ -615,6 +616,10 @@
 	BODY EMBED_FP8_BODY
 .Lmatmul_fp8:
 	BODY MATMUL_FP8_BODY
+.Lmatmul_f16_w16:
+	BODY MATMUL_W16_BODY F16
+.Lmatmul_bf16_w16:
+	BODY MATMUL_W16_BODY BF16
 .Lgeglu:
 	BODY GEGLU_BODY
 .Lscale:

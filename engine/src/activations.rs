@@ -5,7 +5,8 @@
 use crate::gguf::TensorKind;
 use zrt_protocol::quantised_row_bytes;
 
-/// Activation mode of a matmul with integer weights; other matmuls use the activations unchanged in every mode.
+/// Activation mode of matmuls. The integer modes change those with integer weights, [`Activations::F16`] those with
+/// weights in F16 and BF16; others use the activations unchanged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Activations {
     /// As computed.
@@ -15,11 +16,18 @@ pub enum Activations {
     A8,
     /// Blocks of 32 integers of at most 32512 with a common factor: two signed bytes each.
     A16,
+    /// Rounded to the type of the weights, for matrix instructions of 16-bit floats, in steps of
+    /// [`TILED_ROWS_MIN`](zrt_protocol::TILED_ROWS_MIN) rows or more. The bits are the chip's own and may depend on the
+    /// rows of a step.
+    F16,
 }
 
 impl Activations {
     /// Every mode.
-    pub const ALL: [Activations; 3] = [Activations::F32, Activations::A8, Activations::A16];
+    pub const ALL: [Activations; 4] = [Activations::F32, Activations::A8, Activations::A16, Activations::F16];
+
+    /// Modes whose results `docs/arithmetic.md` defines to the bit, whatever the weights and the rows of a step.
+    pub const DEFINED: [Activations; 3] = [Activations::F32, Activations::A8, Activations::A16];
 
     /// The name on command lines.
     pub const fn name(self) -> &'static str {
@@ -27,6 +35,7 @@ impl Activations {
             Activations::F32 => "f32",
             Activations::A8 => "a8",
             Activations::A16 => "a16",
+            Activations::F16 => "f16",
         }
     }
 
@@ -37,13 +46,21 @@ impl Activations {
 
     /// Whether a matmul with weights of this type takes its activations as integers.
     pub const fn apply_to(self, kind: TensorKind) -> bool {
-        kind.has_integers() && !matches!(self, Activations::F32)
+        kind.has_integers() && self.integer_bytes() > 0
+    }
+
+    /// The mode of a matmul with weights of this type that does not take its activations as integers.
+    pub const fn of_floats(self, kind: TensorKind) -> Activations {
+        match (self, kind) {
+            (Activations::F16, TensorKind::F16 | TensorKind::BF16) => Activations::F16,
+            _ => Activations::F32,
+        }
     }
 
     /// Bytes of an integer; 0 where there are none.
     pub const fn integer_bytes(self) -> u32 {
         match self {
-            Activations::F32 => 0,
+            Activations::F32 | Activations::F16 => 0,
             Activations::A8 => 1,
             Activations::A16 => 2,
         }
@@ -52,7 +69,7 @@ impl Activations {
     /// Words of 4 bytes of a row of `columns` activations: f32, or a quantised row (`docs/kernels.md`).
     pub const fn row_words(self, columns: u32) -> u32 {
         match self {
-            Activations::F32 => columns,
+            Activations::F32 | Activations::F16 => columns,
             Activations::A8 | Activations::A16 => quantised_row_bytes(columns, self.integer_bytes()) / 4,
         }
     }
@@ -60,7 +77,7 @@ impl Activations {
     /// The largest integer of a block; `None` if the mode has no integers.
     pub const fn integer_max(self) -> Option<i32> {
         match self {
-            Activations::F32 => None,
+            Activations::F32 | Activations::F16 => None,
             Activations::A8 => Some(127),
             // 127 · 256: the low byte is signed too.
             Activations::A16 => Some(127 * 256),

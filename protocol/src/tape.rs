@@ -175,6 +175,8 @@ pub const BODIES: &[&str] = &[
     "matmul_int8_a16",
     "embed_fp8",
     "matmul_fp8",
+    "matmul_f16_w16",
+    "matmul_bf16_w16",
 ];
 
 #[cfg(test)]
@@ -217,9 +219,10 @@ TapeEntry 64
             (79, "scale"),
             (80, "soft_cap"),
             (86, "matmul_fp8"),
+            (88, "matmul_bf16_w16"),
         ]);
         assert!(places.into_iter().all(|(number, name)| BODIES[number] == name));
-        assert_eq!((BODIES.len(), TAPE_END), (87, 0xffff_ffff));
+        assert_eq!((BODIES.len(), TAPE_END), (89, 0xffff_ffff));
         assert_eq!((ARRIVALS_OFFSET, COUNTERS_OFFSET, ARRIVED_OFFSET), (64, 256, 256));
     }
 }

@@ -89,6 +89,11 @@ pub const fn tiled_weight_rows_per_unit(rows: u32, chunks: u32, tile_parts_log2:
     (if is_few { waves } else { waves / 2 }) * TILE_ROWS
 }
 
+/// Weight rows that one unit of a MATMUL of `rows` rows by matrix instructions of 16-bit floats makes.
+pub const fn float_tiles_rows_per_unit(rows: u32) -> u32 {
+    if rows.div_ceil(TILE_ROWS) <= WAVE_TILES_FEW { 2 * TILE_ROWS } else { 4 * TILE_ROWS }
+}
+
 /// Quantised rows that there is room for where a step has at most `rows`: whole tiles.
 pub const fn quantised_rows_held(rows: u32) -> u32 {
     if rows < TILED_ROWS_MIN { rows } else { rows.next_multiple_of(TILE_ROWS) }
@@ -133,6 +138,7 @@ mod tests {
                 .map(|(rows, columns)| tile_parts_log2(rows, columns)),
             [1, 0, 0, 1]
         );
+        assert_eq!([9, 32, 33, 64, 65, 128].map(float_tiles_rows_per_unit), [32, 32, 64, 64, 64, 64]);
         assert_eq!([1, 8, 9, 16, 17, 128].map(quantised_rows_held), [1, 8, 16, 16, 32, 128]);
     }
 }

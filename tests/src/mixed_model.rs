@@ -127,13 +127,25 @@ fn block(kind: TensorKind, random: &mut Random) -> Vec<u8> {
 
 /// The model; `first`: which of the types the embedding has, the others follow in their order.
 pub fn mixed_model(first: usize) -> Model {
-    let gguf = Gguf::from_bytes(mixed_file(first, WIDTH, LAYERS))
-        .unwrap_or_else(|error| panic!("a mixed model: {error}"));
+    model(mixed_file(first, WIDTH, LAYERS))
+}
+
+/// A model whose matrices have these types in turn.
+pub fn model_of(kinds: &[TensorKind]) -> Model {
+    model(file(kinds.iter().copied().cycle(), 1, WIDTH, LAYERS))
+}
+
+fn model(file: Vec<u8>) -> Model {
+    let gguf = Gguf::from_bytes(file).unwrap_or_else(|error| panic!("a mixed model: {error}"));
     Model::load(Arc::new(gguf)).unwrap_or_else(|error| panic!("a mixed model: {error}"))
 }
 
 /// The file of such a model with rows of `width` elements, a multiple of 256, and so many layers.
 pub fn mixed_file(first: usize, width: u64, layers: u64) -> Vec<u8> {
+    file(WEIGHT_KINDS.into_iter().cycle().skip(first), first as u64 + 1, width, layers)
+}
+
+fn file(mut kinds: impl Iterator<Item = TensorKind>, seed: u64, width: u64, layers: u64) -> Vec<u8> {
     let mut file = File::default();
     let mut architecture = Vec::new();
     put_text(&mut architecture, "llama");
@@ -149,8 +161,7 @@ pub fn mixed_file(first: usize, width: u64, layers: u64) -> Vec<u8> {
         file.number(key, value);
     }
     file.pair("llama.attention.layer_norm_rms_epsilon", F32, &1e-5f32.to_le_bytes());
-    let mut random = Random::new(first as u64 + 1);
-    let mut kinds = WEIGHT_KINDS.into_iter().cycle().skip(first);
+    let mut random = Random::new(seed);
     let mut matrix = |file: &mut File, name: &str, rows: u64| {
         let kind = kinds.next().unwrap_or(TensorKind::F32);
         let count = rows * width / kind.block_elements();

@@ -6,12 +6,22 @@ use zrt_engine::activations::Activations;
 /// The option.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct ActivationsOption {
-    /// Arithmetic of activations: f32, a8 or a16
+    /// Arithmetic of activations: f32, a8, a16, or f16, whose bits are the card's own
     #[arg(long, value_name = "ARITHMETIC", default_value = "f32", value_parser = parse)]
     pub activations: Activations,
 }
 
 /// The mode of this name.
 pub fn parse(name: &str) -> Result<Activations, String> {
-    Activations::parse(name).ok_or_else(|| "there are f32, a8 and a16".to_owned())
+    Activations::parse(name).ok_or_else(|| "there are f32, a8, a16 and f16".to_owned())
+}
+
+/// A mode of this name whose bits are defined, so that the CPU can compute it.
+pub fn parse_defined(name: &str) -> Result<Activations, String> {
+    let mode = parse(name)?;
+    let is_defined = Activations::DEFINED.contains(&mode);
+    is_defined.then_some(mode).ok_or_else(|| {
+        "the bits of f16 are the card's own, and the CPU would compute f32: there are f32, a8 and a16"
+            .to_owned()
+    })
 }

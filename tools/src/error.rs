@@ -52,6 +52,12 @@ pub enum ToolError {
     /// Validation needs a device to compare with the CPU.
     #[error("validation compares a device with the CPU, so the device cannot be the CPU itself")]
     NothingToCompare,
+    /// Validation compares bits, and this mode has none that are defined.
+    #[error(
+        "--activations f16 has no bits to compare: from 9 rows of a step on they are the card's own, and the steps of \
+         validation, of one row, are those of f32"
+    )]
+    NoBitsToCompare,
     /// Running failed.
     #[error("the model stopped running")]
     Executor(#[from] ExecutorError),
@@ -243,6 +249,7 @@ impl ToolError {
             ToolError::Model { .. } | ToolError::Tokenizer { .. } => "give another model with --model",
             ToolError::Device { .. } => "run `zrt doctor` to see what this machine has",
             ToolError::NothingToCompare => "use --device virtual or kfd",
+            ToolError::NoBitsToCompare => "validate the same model and device with --activations f32",
             ToolError::NoToken => "run `zrt validate` with this model and device",
             ToolError::NoFreeVram => "give a size, as --vram 12GiB",
             ToolError::EmptyPrompt => "give some text with --prompt or --file",

@@ -107,6 +107,10 @@ fn failures_are_one_sentence_with_the_remedy() {
     check_failure(&generate(&["--prompt", ""]), &["prompt is empty", "--prompt"]);
     check_failure(&generate(&["--prompt", "A", "-n", "2048"]), &["2049 tokens", "2048", "fewer"]);
     check_failure(&["validate", "--device", "cpu", "--prompt", "A"], &["the CPU itself", "--device virtual"]);
+    check_failure(
+        &["validate", "--device", "virtual", "--prompt", "A", "--activations", "f16"],
+        &["no bits to compare", "--activations f32"],
+    );
     check_failure(&["plan", "--context", "4096"], &["4096", "2048"]);
     check_failure(&["plan", "--context", "0"], &["--context is 0"]);
     check_failure(&["disasm", "no_such_kernel"], &["no_such_kernel", "lists the kernels"]);
@@ -289,6 +293,9 @@ fn integer_activations_cost_little_and_sixteen_bits_almost_nothing() {
     assert!(divergence(1) > 0.0 && divergence(1) < 9e-4, "{report}");
     assert!(divergence(2) > 0.0 && divergence(2) < 7.2e-8, "{report}");
     check_failure(&["perplexity", "no/such.txt"], &["no/such.txt", "check the path"]);
+    let refused = zrt(&["perplexity", text.to_str().unwrap(), "--activations", "f16"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("the CPU would compute f32"));
 }
 
 /// A saved base is what the same run compares with: nothing from itself, and the same from it as within one run. Of

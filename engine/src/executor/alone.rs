@@ -21,8 +21,8 @@ use zrt_device::{Buffer, Device};
 use zrt_mem::{ByteLen, Heap};
 use zrt_protocol::params::{Header, KernelOpcode, Matmul, PARAMETER_BLOCKS, RowSet};
 use zrt_protocol::{
-    Output, PAGE_TOKENS, Row, SLOTS_MAX, Step, TILED_ROWS_MIN, matmul_rows_per_unit,
-    tiled_weight_rows_per_unit,
+    Output, PAGE_TOKENS, Row, SLOTS_MAX, Step, TILED_ROWS_MIN, float_tiles_rows_per_unit,
+    matmul_rows_per_unit, tiled_weight_rows_per_unit,
 };
 
 pub use zrt_protocol::ROWS_MAX;
@@ -72,10 +72,10 @@ impl TaskUnits {
             () => rows.rows(),
         };
         let is_of_a_row = is(RowSet::EachActive) || is(RowSet::EachOutput);
-        if let Some(block) = matmul(task)
-            && is_tiled(&block, counted)
+        if let Some(product) = matmul(task)
+            && product.is_tiled(counted)
         {
-            let (total, _) = tiled_units(&block, counted);
+            let (total, _) = product.tiled_units(counted);
             return TaskUnits { total, rows_of_unit: counted, is_of_a_row };
         }
         let times = if is_of_a_row { counted } else { 1 };
@@ -87,41 +87,55 @@ impl TaskUnits {
     }
 }
 
-fn matmul(task: &Task) -> Option<Matmul> {
+/// A MATMUL.
+struct Product {
+    block: Matmul,
+    /// Whether its kernel has matrix instructions of 16-bit floats.
+    is_of_halves: bool,
+}
+
+fn matmul(task: &Task) -> Option<Product> {
     let is_matmul = task.header.opcode == KernelOpcode::Matmul as u16;
-    is_matmul.then(|| Matmul::read_from_bytes(&task.parameters).ok()).flatten()
+    let block = is_matmul.then(|| Matmul::read_from_bytes(&task.parameters).ok()).flatten()?;
+    Some(Product { block, is_of_halves: task.kernel.ends_with("_w16") })
 }
 
-fn is_tiled(block: &Matmul, rows: u32) -> bool {
-    block.factors_offset != 0 && rows >= TILED_ROWS_MIN
-}
+impl Product {
+    fn is_tiled(&self, rows: u32) -> bool {
+        (self.block.factors_offset != 0 || self.is_of_halves) && rows >= TILED_ROWS_MIN
+    }
 
-fn tiled_rows_per_unit(block: &Matmul, rows: u32) -> u32 {
-    tiled_weight_rows_per_unit(rows, block.chunks, block.tile_parts_log2)
-}
+    fn tiled_rows_per_unit(&self, rows: u32) -> u32 {
+        match self.is_of_halves {
+            true => float_tiles_rows_per_unit(rows),
+            false => tiled_weight_rows_per_unit(rows, self.block.chunks, self.block.tile_parts_log2),
+        }
+    }
 
-/// Units of a product of tiles that have weight rows, and the turns that each takes: a unit of the tape goes on where
-/// there are fewer of them than tiles need.
-fn tiled_units(block: &Matmul, rows: u32) -> (u32, u32) {
-    let needed = block.weight_rows.div_ceil(tiled_rows_per_unit(block, rows)).max(1);
-    let units = needed.min(block.header.units.max(1));
-    (units, needed.div_ceil(units))
+    /// Units of a product of tiles that have weight rows, and the turns that each takes: a unit of the tape goes on
+    /// where there are fewer of them than tiles need.
+    fn tiled_units(&self, rows: u32) -> (u32, u32) {
+        let needed = self.block.weight_rows.div_ceil(self.tiled_rows_per_unit(rows)).max(1);
+        let units = needed.min(self.block.header.units.max(1));
+        (units, needed.div_ceil(units))
+    }
 }
 
 /// Leaves a task so many of its first units; a product so many of its weight rows, because a unit of tiles goes on
 /// where there are more of them than all units have.
 fn cut(task: &mut Task, rows: StepRows, units: u32) {
     let units = task.header.units.min(units).max(1);
-    let block = matmul(task);
+    let product = matmul(task);
     let mut write = |at: usize, value: u32| {
         task.parameters[at..at + size_of::<u32>()].copy_from_slice(&value.to_le_bytes());
     };
     write(offset_of!(Header, units), units);
-    if let Some(block) = block {
+    if let Some(product) = product {
+        let block = product.block;
         let counted =
             if block.header.rows & 0xff == RowSet::AllOutputs as u32 { rows.outputs() } else { rows.rows() };
-        let of_unit = match is_tiled(&block, counted) {
-            true => tiled_rows_per_unit(&block, counted) * tiled_units(&block, counted).1,
+        let of_unit = match product.is_tiled(counted) {
+            true => product.tiled_rows_per_unit(counted) * product.tiled_units(counted).1,
             false => matmul_rows_per_unit(block.lanes_per_row_log2),
         };
         write(offset_of!(Matmul, weight_rows), block.weight_rows.min(units * of_unit));
@@ -353,10 +367,13 @@ mod tests {
         // 128 weight rows of 256 columns are one unit of the tape, and two turns of tiles.
         let short =
             Matmul { header: Matmul::header(0, 1, RowSet::AllActive), weight_rows: 128, chunks: 8, ..block };
-        assert_eq!([32, 33].map(|rows| tiled_units(&short, rows)), [(1, 1), (1, 2)]);
+        let of_integers = Product { block: short, is_of_halves: false };
+        assert_eq!([32, 33].map(|rows| of_integers.tiled_units(rows)), [(1, 1), (1, 2)]);
+        let of_halves = Product { block: short, is_of_halves: true };
+        assert_eq!([32, 33].map(|rows| of_halves.tiled_units(rows)), [(1, 4), (1, 2)]);
         let mut task = task(block);
         cut(&mut task, StepRows::Prompt { rows: 128, position: 0 }, 2);
-        let block = matmul(&task).expect("a matmul");
+        let block = matmul(&task).expect("a matmul").block;
         assert_eq!((block.header.units, block.weight_rows), (2, 128));
     }
 

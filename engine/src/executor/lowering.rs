@@ -102,29 +102,35 @@ struct WeightKernels {
     matmul: &'static str,
     /// MATMUL with activations as A8 and as A16; none for weights that are no integers.
     matmul_integers: Option<[&'static str; 2]>,
+    /// MATMUL in mode f16; none for weights that mode does not change.
+    matmul_halves: Option<&'static str>,
 }
 
 macro_rules! weight_kernels {
-    ($($kind:ident $name:literal $($integers:ident)?),* $(,)?) => {
+    ($($kind:ident $name:literal $($of:ident)?),* $(,)?) => {
         const WEIGHT_KERNELS: &[WeightKernels] = &[$(WeightKernels {
             kind: TensorKind::$kind,
             embed: concat!("embed_", $name),
             matmul: concat!("matmul_", $name),
-            matmul_integers: weight_kernels!(@ $name $($integers)?),
+            matmul_integers: weight_kernels!(@integers $name $($of)?),
+            matmul_halves: weight_kernels!(@halves $name $($of)?),
         }),*];
     };
-    (@ $name:literal integers) => {
+    (@integers $name:literal integers) => {
         Some([concat!("matmul_", $name, "_a8"), concat!("matmul_", $name, "_a16")])
     };
-    (@ $name:literal) => {
+    (@halves $name:literal halves) => {
+        Some(concat!("matmul_", $name, "_w16"))
+    };
+    (@$_of:ident $name:literal $($_other:ident)?) => {
         None
     };
 }
 
 weight_kernels!(
     F32 "f32",
-    F16 "f16",
-    BF16 "bf16",
+    F16 "f16" halves,
+    BF16 "bf16" halves,
     Q8_0 "q8_0" integers,
     Q4_0 "q4_0" integers,
     Q4_K "q4_k" integers,
@@ -432,7 +438,7 @@ fn embed(
 /// Lanes that share a weight row of a product, as a power of two.
 fn lanes_per_row_log2(columns: u32, activations: Activations) -> u32 {
     match activations {
-        Activations::F32 => zrt_protocol::lanes_per_row_log2(columns),
+        Activations::F32 | Activations::F16 => zrt_protocol::lanes_per_row_log2(columns),
         Activations::A8 | Activations::A16 => zrt_protocol::integer_lanes_per_row_log2(columns),
     }
 }
@@ -468,6 +474,9 @@ fn matmul(
         Activations::F32 => kernels.matmul,
         Activations::A8 => of_integers(0)?,
         Activations::A16 => of_integers(1)?,
+        Activations::F16 => {
+            kernels.matmul_halves.ok_or_else(|| no_adapter(&node.operation, activations.name()))?
+        }
     };
     let lanes_per_row_log2 = lanes_per_row_log2(columns, activations);
     let units = weight_rows.div_ceil(zrt_protocol::matmul_rows_per_unit(lanes_per_row_log2));
@@ -484,7 +493,7 @@ fn matmul(
         input_stride: addresses.stride(input),
         output_stride: addresses.stride(output),
         factors_offset: match activations {
-            Activations::F32 => 0,
+            Activations::F32 | Activations::F16 => 0,
             Activations::A8 | Activations::A16 => {
                 zrt_protocol::quantised_factors_offset(columns, activations.integer_bytes())
             }

@@ -188,7 +188,8 @@ impl<'a> Step<'a> {
 
     fn matmul(&mut self, weight: WeightId, input: MatmulInput, output: ValueId) {
         let integers = input.integers.filter(|_| self.takes_integers(weight));
-        let (input, activations) = integers.unwrap_or((input.exact, Activations::F32));
+        let of_floats = self.activations.of_floats(self.model.weight(weight).tensor.kind);
+        let (input, activations) = integers.unwrap_or((input.exact, of_floats));
         self.push(Operation::Matmul { weight, input, activations, output });
     }
 

@@ -53,7 +53,8 @@ impl Oracle {
         Oracle::new_with(model, context, KvFormat::F32, Activations::F32)
     }
 
-    /// As [`Oracle::new`], with keys and values kept in this format, and with this activation mode.
+    /// As [`Oracle::new`], with keys and values kept in this format, and with this activation mode. In
+    /// [`Activations::F16`], whose bits are the chip's own, it computes as in [`Activations::F32`].
     pub fn new_with(
         model: &Model,
         context: u32,
@@ -76,7 +77,7 @@ impl Oracle {
                 }
             })?;
             weights.insert(id, values);
-            if activations != Activations::F32 {
+            if activations.integer_bytes() > 0 {
                 integer_weights.extend(IntegerWeights::new(weight.tensor.kind, bytes).map(|one| (id, one)));
             }
         }
@@ -244,7 +245,7 @@ impl Oracle {
         let input = self.get(input);
         let mut result = vec![0.0; self.plan.value(output).elements as usize];
         match self.integer_weights.get(&weight) {
-            Some(weights) if activations != Activations::F32 => {
+            Some(weights) if activations.integer_bytes() > 0 => {
                 let columns = self.plan.config.shape(weight.class).1;
                 let row = QuantisedRow::from_words(&input, columns, activations);
                 integer::matmul(weights, &row, &mut result);

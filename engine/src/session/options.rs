@@ -81,7 +81,9 @@ pub struct SessionOptions {
     pub chunk_rows: u32,
     /// How keys and values are stored.
     pub kv_format: KvFormat,
-    /// How matmuls take their activations.
+    /// How matmuls take their activations. In [`Activations::F16`] tokens may depend on what else runs: on
+    /// `chunk_rows`, on other requests in a step, on what was kept, on parking and resubmitting. In other modes they do
+    /// not.
     pub activations: Activations,
     /// Workgroups of the megakernel, and the maximum of each dispatch; `None`: as many of the megakernel as should be
     /// resident at once, and one for each compute unit in a dispatch. Those of the megakernel that are not resident

@@ -12,6 +12,7 @@ use clap::Args;
 use serde::Serialize;
 use std::path::PathBuf;
 use zrt_bringup::DeviceChoice;
+use zrt_engine::activations::Activations;
 use zrt_engine::kv_format::KvFormat;
 use zrt_engine::oracle::Oracle;
 use zrt_engine::validate::{Agreement, Difference, ValidateError, validate};
@@ -76,10 +77,13 @@ pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
     if arguments.device.device == DeviceChoice::Cpu {
         return Err(ToolError::NothingToCompare);
     }
+    let activations = arguments.activations.activations;
+    if !Activations::DEFINED.contains(&activations) {
+        return Err(ToolError::NoBitsToCompare);
+    }
     let loaded = LoadedModel::open(arguments.model.as_deref())?;
     let prompt = loaded.tokenizer.encode(&arguments.prompt);
     let context = context_for(&loaded, prompt.len(), arguments.max_tokens)?;
-    let activations = arguments.activations.activations;
     let OnDevice { executor: mut candidate, name: device, .. } =
         open_executor(&loaded, arguments.device.device, context, activations, &arguments.memory)?;
     let mut reference = {
@@ -151,7 +155,6 @@ fn sentence(device: &str, outcome: &Result<Agreement, Difference>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use zrt_engine::activations::Activations;
     use zrt_engine::graph::{Node, Operation, ValueId};
     use zrt_engine::plan::Instruction;
 

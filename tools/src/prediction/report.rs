@@ -127,7 +127,7 @@ pub fn predict(
     let mut records = Vec::new();
     for subject in subjects {
         let context = subject.model.config.context.min(CONTEXT);
-        for activations in Activations::ALL {
+        for activations in modes(&subject.model) {
             for slots in SLOTS {
                 let rows = StepRows::Decode { slots, position: context - 1 };
                 records.push(record(
@@ -146,6 +146,14 @@ pub fn predict(
         }
     }
     Ok(records)
+}
+
+/// The modes in which the steps of a model differ: f16 is as f32 where no weight is of 16-bit floats.
+fn modes(model: &Model) -> impl Iterator<Item = Activations> {
+    let has_floats = |mode: Activations| {
+        model.weights().any(|(_, weight)| mode.of_floats(weight.tensor.kind) == Activations::F16)
+    };
+    Activations::ALL.into_iter().filter(move |mode| Activations::DEFINED.contains(mode) || has_floats(*mode))
 }
 
 fn record(

@@ -10,6 +10,7 @@ const SAMPLING: &[&str] = &["-p", "zrt-asm", "--test", "sampling", "--", "extras
 const SAMPLING_CHECKED: &[&str] =
     &["-p", "zrt-tests", "--test", "sampling_unchecked", "checks_finds_nothing"];
 const KV_WRITE: &[&str] = &["-p", "zrt-asm", "--test", "attention", "kv_write"];
+const FLOAT_TILES: &[&str] = &["-p", "zrt-asm", "--test", "float_tiles"];
 const INTEGERS: &[&str] = &["-p", "zrt-asm", "--test", "integers"];
 const ELEMENTWISE: &[&str] = &["-p", "zrt-asm", "--test", "elementwise"];
 const ATTENTION: &[&str] = &["-p", "zrt-asm", "--test", "attention", "integers"];
@@ -437,6 +438,102 @@ pub const MUTANTS: &[Mutant] = &[
         find: "\ts_sub_co_u32 s4, s[S_PARTS], 1\n\ts_lshl_b32 s4, s4, SEGMENT_BLOCKS_LOG2\n",
         replace: "\ts_mov_b32 s4, 0\n",
         test: INTEGERS,
+        expected: Killed,
+    },
+    Mutant {
+        name: "asm-float-no-wait-for-loads",
+        file: "asm/gfx1201/body/matmul_float_tiles.inc",
+        find: ".Lround\\@:\n\ts_wait_loadcnt 0x0\n",
+        replace: ".Lround\\@:\n",
+        test: FLOAT_TILES,
+        expected: Killed,
+    },
+    Mutant {
+        name: "asm-float-no-barrier-before-products",
+        file: "asm/gfx1201/body/matmul_float_tiles.inc",
+        find: ".Lasked\\@:\n\tGROUP_BARRIER\n",
+        replace: ".Lasked\\@:\n\ts_wait_dscnt 0x0\n",
+        test: FLOAT_TILES,
+        expected: Killed,
+    },
+    Mutant {
+        name: "asm-float-one-buffer",
+        file: "asm/gfx1201/body/matmul_float_tiles.inc",
+        find: "\tv_xor_b32_e32 v[V_STAGE], FLOAT_BUFFER_BYTES, v[V_STAGE]\n",
+        replace: "",
+        test: FLOAT_TILES,
+        expected: Killed,
+    },
+    Mutant {
+        name: "asm-float-sums-over-x-that-is-read",
+        file: "asm/gfx1201/body/matmul_float_tiles.inc",
+        find: "\tGROUP_BARRIER                                           // x of the last round has been read\n",
+        replace: "",
+        test: FLOAT_TILES,
+        expected: Killed,
+    },
+    Mutant {
+        name: "asm-float-no-barrier-between-turns",
+        file: "asm/gfx1201/body/matmul_float_tiles.inc",
+        find: "\tGROUP_BARRIER                                           // LDS has been read\n",
+        replace: "",
+        test: FLOAT_TILES,
+        expected: Killed,
+    },
+    Mutant {
+        name: "asm-float-halves-of-a-chunk-swapped",
+        file: "asm/gfx1201/body/matmul_float_tiles.inc",
+        find: "v_or_b32_e32 v18, 2*\\half, v17",
+        replace: "v_or_b32_e32 v18, 2-2*\\half, v17",
+        test: FLOAT_TILES,
+        expected: Killed,
+    },
+    Mutant {
+        name: "asm-float-infinity-beyond-the-range",
+        file: "asm/gfx1201/body/matmul_float_tiles.inc",
+        find: "hwreg(HW_REG_MODE, 23, 1), 1 ",
+        replace: "hwreg(HW_REG_MODE, 23, 1), 0 ",
+        test: FLOAT_TILES,
+        expected: Killed,
+    },
+    Mutant {
+        name: "asm-float-ties-away-from-zero",
+        file: "asm/gfx1201/body/matmul_float_tiles.inc",
+        find: "v_add3_u32 v[\\x], v[\\x], v16, s[S_ROUNDING]",
+        replace: "v_add3_u32 v[\\x], v[\\x], 1, s[S_ROUNDING]",
+        test: FLOAT_TILES,
+        expected: Killed,
+    },
+    Mutant {
+        name: "asm-float-one-turn",
+        file: "asm/gfx1201/body/matmul_float_tiles.inc",
+        find: "\tGROUP_BARRIER                                           // LDS has been read\n\ts_branch .Lturn\\@\n",
+        replace: "",
+        test: FLOAT_TILES,
+        expected: Killed,
+    },
+    Mutant {
+        name: "asm-float-second-half-of-tiles-from-the-first",
+        file: "asm/gfx1201/body/matmul_float_tiles.inc",
+        find: "\ts_mul_i32 s[S_FIRST_TILE], s5, s6\n",
+        replace: "",
+        test: FLOAT_TILES,
+        expected: Killed,
+    },
+    Mutant {
+        name: "asm-float-rows-beyond-the-steps",
+        file: "asm/gfx1201/body/matmul_float_tiles.inc",
+        find: "\tv_min_u32_e32 v20, s[S_LAST_ROW], v20\n",
+        replace: "",
+        test: FLOAT_TILES,
+        expected: Killed,
+    },
+    Mutant {
+        name: "asm-float-one-part-left-out",
+        file: "asm/gfx1201/body/matmul_float_tiles.inc",
+        find: "s_bfm_b32 s4, s[S_PARTS_LOG2], 0 ",
+        replace: "s_mov_b32 s4, 1 ",
+        test: FLOAT_TILES,
         expected: Killed,
     },
     Mutant {

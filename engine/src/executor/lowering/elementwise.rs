@@ -114,7 +114,9 @@ pub(super) fn quantise(
 ) -> Result<Lowered, ExecutorError> {
     let count = addresses.elements(input);
     let kernel = match activations {
-        Activations::F32 => return Err(no_adapter(&node.operation, activations.name())),
+        Activations::F32 | Activations::F16 => {
+            return Err(no_adapter(&node.operation, activations.name()));
+        }
         Activations::A8 => "quantise_a8",
         Activations::A16 => "quantise_a16",
     };

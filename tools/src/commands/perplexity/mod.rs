@@ -43,7 +43,7 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE", conflicts_with = "save_base")]
     pub base: Option<PathBuf>,
     /// Arithmetics of activations: f32, a8, a16
-    #[arg(long, value_delimiter = ',', default_value = "f32,a8,a16", value_parser = crate::activations_option::parse)]
+    #[arg(long, value_delimiter = ',', default_value = "f32,a8,a16", value_parser = crate::activations_option::parse_defined)]
     pub activations: Vec<Activations>,
     /// Write JSON
     #[arg(long)]
