@@ -2,9 +2,9 @@
 //
 //! parameters Attention
 //! workgroup 256 1 1
-//! vgprs 124
+//! vgprs 188
 //! sgprs 98
-//! lds 10496
+//! lds 24832
 
 .include "include/protocol.inc"
 .include "include/machine.inc"
@@ -12,6 +12,7 @@
 .include "include/block.inc"
 .include "body/quantise.inc"
 .include "body/attention_formats.inc"
+.include "body/attention_heads.inc"
 .include "body/attention.inc"
 
 	DISPATCH_BEGIN

@@ -43,6 +43,7 @@
 .include "body/rope.inc"
 .include "body/attention_formats.inc"
 .include "body/kv_write.inc"
+.include "body/attention_heads.inc"
 .include "body/attention.inc"
 .include "body/vector.inc"
 .include "body/sample_logits.inc"
@@ -401,15 +402,17 @@
 	GROUP_BARRIER
 	s_branch .Lunit
 
-	// The units of this group are done and visible: their number goes to the task's counter.
+	// The units of this group are done and visible: their number goes to the task's counter, in units of the header.
 .Ldone:
 	GROUP_RELEASE
 	FIRST_WAVE
 	s_cbranch_scc0 .Lpass
 	s_load_b32 s8, s[S_TAPE:S_TAPE+1], TAPE_ENTRY_SIGNAL
+	s_load_b32 s10, s[S_PARAMETERS:S_PARAMETERS+1], HEADER_UNITS
 	s_mov_b32 s9, 0
-	s_mov_b32 s76, s[S_UNITS_DONE]
 	s_wait_kmcnt 0x0
+	UNITS_JOINED 10, 10
+	s_lshl_b32 s76, s[S_UNITS_DONE], s10
 	s_add_nc_u64 s[8:9], s[S_COUNTERS:S_COUNTERS+1], s[8:9]
 	CONSTANTS_READY
 	s_mov_b32 exec_lo, 1

@@ -9,7 +9,8 @@ use support::kv::{self, Cache, KvFormat};
 use support::reference as cpu;
 use support::weights::Random;
 use zerocopy::IntoBytes;
-use zrt_protocol::params::{self, RowSet};
+use zrt_protocol::attention_joined_log2_max;
+use zrt_protocol::params::{self, JOINED_SHIFT, RowSet};
 
 /// Bytes between the end of a row and the start of the next.
 const GAP_BYTES: usize = 32;
@@ -53,6 +54,8 @@ struct AttentionCase {
     queries: Vec<Vec<f32>>,
     /// Bytes of the integers of each result; 0: none.
     limbs: u32,
+    /// True if the header allows units to be joined.
+    is_joined: bool,
 }
 
 impl AttentionCase {
@@ -86,7 +89,13 @@ impl AttentionCase {
             scale: (1.0 / (head_size as f64).sqrt()) as f32,
             window: ALL_POSITIONS,
             limbs: 0,
+            is_joined: false,
         }
+    }
+
+    /// The same with units that may be joined.
+    fn joined(format: KvFormat, shape: [usize; 3], rows: &[(usize, usize, bool)]) -> AttentionCase {
+        AttentionCase { is_joined: true, ..AttentionCase::new(format, shape, rows) }
     }
 
     /// The results of each row, `None` if it is not alive.
@@ -153,6 +162,11 @@ impl AttentionCase {
         let integers = self.integers(&mut device);
         let mut header = params::Attention::header(step_va, self.heads as u32, RowSet::EachActive);
         header.rows |= ODD_SNAPSHOT * snapshot as u32;
+        if self.is_joined {
+            let (head_size, group_size) = (self.head_size as u32, self.group_size as u32);
+            header.units = zrt_protocol::attention_units(header.units / group_size, head_size, group_size);
+            header.rows |= attention_joined_log2_max(head_size, group_size) << JOINED_SHIFT;
+        }
         let block = params::Attention {
             header,
             query_va: device.upload(&strided(&self.queries)),
@@ -300,8 +314,8 @@ fn faults_in_integers_are_seen() {
         case.limbs = limbs;
         let expected = case.expected();
         assert_eq!(case.run(0, 0, 1, None), expected);
-        // s_mul_i32 s16, s2, s22 becomes s_mul_i32 s16, s3, s22; MINUS_127.
-        for change in [[0x9610_1602, 0x9610_1603], [0xC2FE_0000, 0xC2FE_1000]] {
+        // s_mul_i32 s16, s21, s22 becomes s_mul_i32 s16, s3, s22; MINUS_127.
+        for change in [[0x9610_1615, 0x9610_1603], [0xC2FE_0000, 0xC2FE_1000]] {
             assert_ne!(case.run(0, 0, 1, Some(change)), expected, "{format:?}, {change:#x?}");
         }
     }
@@ -323,6 +337,116 @@ fn attention_over_shapes() {
             case.check(&what, BIASES[(number + shift) % 3], 0, 4);
         }
     }
+}
+
+/// Group sizes that are powers of two and others, which leave units with three heads, with one and without any; every
+/// number of blocks of columns, and a block that is half a head's. One workgroup joins as many units as it may, more of
+/// them fewer or none: 2 rows of 4 to 16 units.
+#[test]
+fn heads_of_a_key_head_share_its_keys() {
+    let shapes = [
+        (1, 64),
+        (2, 96),
+        (3, 64),
+        (4, 128),
+        (7, 96),
+        (8, 64),
+        (3, 128),
+        (2, 256),
+        (4, 224),
+        (8, 32),
+        (2, 160),
+    ];
+    for (shift, format) in KvFormat::ALL.into_iter().enumerate() {
+        for (number, (group_size, head_size)) in shapes.into_iter().enumerate() {
+            let shape = [2 * group_size, 2, head_size];
+            // A whole tile and one more, and a tile of 7 + 8 positions.
+            let case = AttentionCase::joined(format, shape, &[(0, 300, true), (1, 14, true)]);
+            for groups in [1, 7, 12] {
+                case.check(&format!("{shape:?}"), BIASES[(number + shift) % 3], number % 2, groups);
+            }
+        }
+    }
+}
+
+/// Every number of positions of a last tile, behind whole tiles of one page and of two.
+#[test]
+fn heads_that_share_keys_over_positions() {
+    let positions = [0, 1, 6, 7, 8, 15, 16, 23, 24, 30, 31, 32, 33, 47, 48, 63, 255, 256, 271, 300, 530];
+    let rows: Vec<_> = positions.iter().map(|position| (0, *position, true)).collect();
+    for format in KvFormat::ALL {
+        for shape in [[4, 1, 64], [2, 1, 96], [4, 1, 128]] {
+            AttentionCase::joined(format, shape, &rows).check("positions", 0, 1, 7);
+        }
+    }
+}
+
+#[test]
+fn heads_that_share_keys_over_windows() {
+    let positions = [0, 15, 31, 32, 63, 64, 129, 300];
+    let rows: Vec<_> = positions.iter().map(|position| (0, *position, true)).collect();
+    for format in KvFormat::ALL {
+        let mut case = AttentionCase::joined(format, [3, 1, 64], &rows);
+        for window in [1, 16, 31, 33, 128, 257, 300] {
+            case.window = window;
+            case.check(&format!("window of {window}"), 0, window % 2, 5);
+        }
+        let mut case = AttentionCase::joined(format, [4, 2, 96], &MIXED_ROWS);
+        case.window = 18;
+        case.check("mixed rows with a window", 0, 1, 3);
+    }
+}
+
+/// Results of one pass and of two, segments of several heads and of several units, rows by themselves and in tiles.
+#[test]
+fn heads_that_share_keys_with_integers() {
+    let many: Vec<_> = MIXED_ROWS.iter().chain(&MIXED_ROWS).copied().collect();
+    for (number, format) in KvFormat::ALL.into_iter().enumerate() {
+        for shape in [[8, 2, 32], [8, 2, 64], [24, 8, 128], [4, 1, 128], [2, 1, 256]] {
+            for (rows, limbs) in [(&MIXED_ROWS[..], 1), (&MIXED_ROWS, 2), (&many, 1), (&many, 2)] {
+                let mut case = AttentionCase::joined(format, shape, rows);
+                case.limbs = limbs;
+                let what = format!("{} rows of {shape:?}, {limbs} limbs", rows.len());
+                case.check(&what, BIASES[number], shape[2] / 32 % 2, 3);
+            }
+        }
+    }
+}
+
+/// With one workgroup fewer than joined units a step joins them, with one more it does not: 8 rows of which two are not
+/// alive, of 8 heads, 4 of them on a key head.
+#[test]
+fn units_are_joined_as_long_as_every_workgroup_has_one() {
+    let case = AttentionCase::joined(KvFormat::F16, [8, 2, 64], &MIXED_ROWS);
+    let instructions = |groups| case.run_counted(0, 0, groups, None).1;
+    let [four, two, one] = [[15, 16], [17, 32], [33, 64]].map(|[least, most]| {
+        case.check("on either side of a switch", 0, 0, least);
+        case.check("on either side of a switch", 0, 0, most);
+        instructions(most)
+    });
+    assert!(four < two && two < one, "{four}, {two}, {one}");
+}
+
+/// Wave instructions of a whole tile and query head with heads of 128, alone, of two and of four that share keys, as
+/// `docs/kernels.md` says.
+#[test]
+fn instructions_of_heads_are_as_many_as_stated() {
+    let stated = [
+        (KvFormat::F32, [683, 484, 369]),
+        (KvFormat::F16, [715, 572, 413]),
+        (KvFormat::Q8_0, [1448, 820, 537]),
+    ];
+    let found = stated.map(|(format, _)| {
+        let of_heads = |heads: usize| {
+            let instructions = |position| {
+                let case = AttentionCase::joined(format, [heads, 1, 128], &[(0, position, true)]);
+                case.run_counted(0, 0, 1, None).1
+            };
+            (instructions(511) - instructions(255)) / 8 / heads as u64
+        };
+        (format, [1, 2, 4].map(of_heads))
+    });
+    assert_eq!(found, stated);
 }
 
 /// Wave instructions of a full tile, and of a wave's 32 elements of key and value, as `docs/kernels.md` says.

@@ -39,10 +39,10 @@ pub use tape::{
 };
 pub use units::{
     CHUNK_COLUMNS, GROUP_ITEMS, GROUP_WAVES, HEAD_SIZE_MAX, MATMUL_ROWS_PER_LANE, NORM_UNIT_ELEMENTS,
-    SEGMENT_BLOCKS, TILE_ROWS, TILED_ROWS_MIN, WAVE_LANES, float_tiles_rows_per_unit,
-    integer_lanes_per_row_log2, kv_write_units, lanes_per_row_log2, matmul_rows_per_unit, norm_units,
-    quantised_factors_offset, quantised_row_bytes, quantised_rows_held, quantised_segments, tile_parts_log2,
-    tiled_weight_rows_per_unit,
+    SEGMENT_BLOCKS, TILE_ROWS, TILED_ROWS_MIN, WAVE_LANES, attention_joined_log2_max, attention_units,
+    float_tiles_rows_per_unit, integer_lanes_per_row_log2, joined_log2, kv_write_units, lanes_per_row_log2,
+    matmul_rows_per_unit, norm_units, quantised_factors_offset, quantised_row_bytes, quantised_rows_held,
+    quantised_segments, tile_parts_log2, tiled_weight_rows_per_unit,
 };
 
 /// Every structure that kernels read or write, except the parameter blocks ([`params::PARAMETER_BLOCKS`]).
@@ -96,6 +96,7 @@ pub const CONSTANTS: &[(&str, u32)] = &[
     ("SEGMENT_BLOCKS", SEGMENT_BLOCKS),
     ("SLOTS_MAX", SLOTS_MAX as u32),
     ("SNAPSHOT_SHIFT", params::SNAPSHOT_SHIFT),
+    ("JOINED_SHIFT", params::JOINED_SHIFT),
     ("STATUS_LOOKS", STATUS_LOOKS as u32),
     ("STOP_TOKENS_MAX", STOP_TOKENS_MAX as u32),
     ("TAPE_WAIT_OFFSET_BITS", TAPE_WAIT_OFFSET_BITS),

@@ -29,13 +29,16 @@ layout! {
         /// Units of work: of each row, or of the whole operation, as `rows` says.
         units: u32,
         /// [`RowSet`] as a number; the bit at [`SNAPSHOT_SHIFT`] is set if the odd snapshot of
-        /// [`Step::alive`](crate::Step::alive) applies.
+        /// [`Step::alive`](crate::Step::alive) applies; from [`JOINED_SHIFT`] on the log2 of how many units one may
+        /// stand for in a step of many rows ([`crate::joined_log2`]), of which `units` is a multiple.
         rows: u32,
     }
 }
 
 /// The bit of [`Header::rows`] that says which snapshot applies.
 pub const SNAPSHOT_SHIFT: u32 = 8;
+/// The lowest bit of [`Header::rows`] that says how many units may be joined.
+pub const JOINED_SHIFT: u32 = 16;
 
 numbers! {
     /// Which rows of the step an operation runs over, and so how many units it has.
@@ -274,7 +277,8 @@ block! {
 }
 
 block! {
-    /// Attention of each active row over its slot's pages. Units: heads.
+    /// Attention of each active row over its slot's pages. Units: heads, and where they may be joined, for each key head
+    /// as many as a multiple of what may be joined ([`crate::attention_units`]).
     Attention = Attention {
         /// `f32[heads][head_size]` for each row.
         query_va: u64,

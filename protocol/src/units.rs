@@ -112,9 +112,62 @@ pub const fn kv_write_units(row_elements: u32) -> u32 {
     row_elements.div_ceil(GROUP_ITEMS)
 }
 
+/// Query heads of a unit of ATTENTION at most, as a power of two, and elements of all their results.
+const ATTENTION_HEADS_LOG2: u32 = 2;
+const ATTENTION_ELEMENTS: u32 = 512;
+
+/// log2 of how many units of ATTENTION, a query head each, may be joined into one that loads keys and values once:
+/// heads of whole chunks, `group_size` of them on a key head.
+pub const fn attention_joined_log2_max(head_size: u32, group_size: u32) -> u32 {
+    if head_size == 0 || !head_size.is_multiple_of(CHUNK_COLUMNS) || group_size == 0 {
+        return 0;
+    }
+    let group_log2 = group_size.next_power_of_two().ilog2();
+    let heads = ATTENTION_ELEMENTS / head_size;
+    let heads_log2 = if heads > 1 { heads.ilog2() } else { 0 };
+    let least = if heads_log2 < group_log2 { heads_log2 } else { group_log2 };
+    if least < ATTENTION_HEADS_LOG2 { least } else { ATTENTION_HEADS_LOG2 }
+}
+
+/// Units of ATTENTION for each row: those of each key head are a multiple of what may be joined, the last of them
+/// without a query head.
+pub const fn attention_units(key_heads: u32, head_size: u32, group_size: u32) -> u32 {
+    key_heads * group_size.next_multiple_of(1 << attention_joined_log2_max(head_size, group_size))
+}
+
+/// log2 of how many units a workgroup takes as one, of `units` in all of an operation: as many as may be
+/// (`joined_log2_max`) with which each of `groups` workgroups still has one. The device decides so.
+pub const fn joined_log2(units: u32, joined_log2_max: u32, groups: u32) -> u32 {
+    let mut joined_log2 = 0;
+    while joined_log2 < joined_log2_max && units >> (joined_log2 + 1) >= groups {
+        joined_log2 += 1;
+    }
+    joined_log2
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn heads_are_joined_as_written_down() {
+        let max = |head_size, group_sizes: &[u32]| -> Vec<u32> {
+            group_sizes.iter().map(|group_size| attention_joined_log2_max(head_size, *group_size)).collect()
+        };
+        assert_eq!(max(128, &[1, 2, 3, 4, 5, 8]), [0, 1, 2, 2, 2, 2]);
+        assert_eq!(max(256, &[1, 2, 4]), [0, 1, 1]);
+        assert_eq!(
+            [32, 64, 96, 160, 80, 12].map(|size| attention_joined_log2_max(size, 4)),
+            [2, 2, 2, 1, 0, 0]
+        );
+        assert_eq!([1, 2, 3, 4, 7, 8].map(|size| attention_units(2, 128, size)), [2, 4, 8, 8, 16, 16]);
+        assert_eq!((attention_units(2, 256, 7), attention_units(2, 80, 7)), (16, 14));
+        assert_eq!(
+            [32, 255, 256, 511, 512, 4096].map(|units| joined_log2(units, 2, 128)),
+            [0, 0, 1, 1, 2, 2]
+        );
+        assert_eq!((joined_log2(4096, 0, 128), joined_log2(4096, 1, 128)), (0, 1));
+    }
 
     #[test]
     fn units_are_those_written_down() {

@@ -19,9 +19,9 @@ use std::time::Duration;
 use zerocopy::{FromBytes, FromZeros, IntoBytes};
 use zrt_device::{Buffer, Device};
 use zrt_mem::{ByteLen, Heap};
-use zrt_protocol::params::{Header, KernelOpcode, Matmul, PARAMETER_BLOCKS, RowSet};
+use zrt_protocol::params::{Header, JOINED_SHIFT, KernelOpcode, Matmul, PARAMETER_BLOCKS, RowSet};
 use zrt_protocol::{
-    Output, PAGE_TOKENS, Row, SLOTS_MAX, Step, TILED_ROWS_MIN, float_tiles_rows_per_unit,
+    Output, PAGE_TOKENS, Row, SLOTS_MAX, Step, TILED_ROWS_MIN, float_tiles_rows_per_unit, joined_log2,
     matmul_rows_per_unit, tiled_weight_rows_per_unit,
 };
 
@@ -60,11 +60,13 @@ pub struct TaskUnits {
     pub rows_of_unit: u32,
     /// True if a unit belongs to a row.
     pub is_of_a_row: bool,
+    /// log2 of how many of the header's units a unit stands for.
+    pub joined_log2: u32,
 }
 
 impl TaskUnits {
-    /// Those of a task over `rows`, lowered from a plan for as many rows.
-    pub fn of(task: &Task, rows: StepRows) -> TaskUnits {
+    /// Those of a task over `rows`, lowered from a plan for as many rows, with so many workgroups.
+    pub fn of(task: &Task, rows: StepRows, groups: u32) -> TaskUnits {
         let (set, units) = (task.header.rows & 0xff, task.header.units);
         let is = |one: RowSet| set == one as u32;
         let counted = match () {
@@ -76,13 +78,16 @@ impl TaskUnits {
             && product.is_tiled(counted)
         {
             let (total, _) = product.tiled_units(counted);
-            return TaskUnits { total, rows_of_unit: counted, is_of_a_row };
+            return TaskUnits { total, rows_of_unit: counted, is_of_a_row, joined_log2: 0 };
         }
         let times = if is_of_a_row { counted } else { 1 };
+        let all = units.saturating_mul(times);
+        let joined_log2 = joined_log2(all, task.header.rows >> JOINED_SHIFT, groups);
         TaskUnits {
-            total: units.saturating_mul(times),
+            total: all >> joined_log2,
             rows_of_unit: if is_of_a_row || is(RowSet::Once) { 1 } else { counted },
             is_of_a_row,
+            joined_log2,
         }
     }
 }
@@ -122,14 +127,17 @@ impl Product {
 }
 
 /// Leaves a task so many of its first units; a product so many of its weight rows, because a unit of tiles goes on
-/// where there are more of them than all units have.
-fn cut(task: &mut Task, rows: StepRows, units: u32) {
-    let units = task.header.units.min(units).max(1);
+/// where there are more of them than all units have. The one workgroup joins as many of the header's units as it may:
+/// 2^`joined_log2` are left to it.
+fn cut(task: &mut Task, rows: StepRows, (units, joined_log2): (u32, u32)) {
+    let units = (task.header.units >> joined_log2).min(units).max(1) << joined_log2;
     let product = matmul(task);
     let mut write = |at: usize, value: u32| {
         task.parameters[at..at + size_of::<u32>()].copy_from_slice(&value.to_le_bytes());
     };
     write(offset_of!(Header, units), units);
+    let others = task.header.rows & ((1 << JOINED_SHIFT) - 1);
+    write(offset_of!(Header, rows), others | joined_log2 << JOINED_SHIFT);
     if let Some(product) = product {
         let block = product.block;
         let counted =
@@ -255,8 +263,8 @@ pub fn tasks(
     lowered(model, plan, &memory, &BTreeMap::new(), kv_format)
 }
 
-/// Runs task number `index` over `rows`, with at most `units` units (of each row, where it has units for each row), in
-/// one workgroup.
+/// Runs task number `index` over `rows`, with at most `units` units (of each row, where it has units for each row), each
+/// of 2^`joined_log2` of the header's, in one workgroup.
 ///
 /// # Errors
 /// What the device says; `NoAdapter` and `Overflow` as for a session; `Kernel` if there is no such task.
@@ -266,7 +274,7 @@ pub fn run(
     plan: &ExecutionPlan,
     rows: StepRows,
     kv_format: KvFormat,
-    (index, units): (usize, u32),
+    (index, units, joined_log2): (usize, u32, u32),
 ) -> Result<(), ExecutorError> {
     let memory = MemoryPlan::new(model, plan, &rows.capacity(plan, kv_format))?;
     let mut buffers: BTreeMap<AllocationId, Buffer> = BTreeMap::new();
@@ -278,7 +286,7 @@ pub fn run(
         .into_iter()
         .nth(index)
         .ok_or(ExecutorError::Kernel { kernel: "task", reason: format!("there is no task {index}") })?;
-    cut(&mut task, rows, units);
+    cut(&mut task, rows, (units, joined_log2));
 
     device.upload(&buffers[&AllocationId::Step], ByteLen(0), rows.step().as_bytes())?;
     let pages: Vec<u32> = (0..rows.slots()).flat_map(|_| 0..memory.pages_per_slot).collect();
@@ -334,13 +342,22 @@ mod tests {
             instruction: None,
         };
         let rows = StepRows::Prompt { rows: 20, position: 0 };
-        let of = |set| TaskUnits::of(&task(set, 3), rows);
-        let units = |total, rows_of_unit, is_of_a_row| TaskUnits { total, rows_of_unit, is_of_a_row };
+        let of = |set| TaskUnits::of(&task(set, 3), rows, 128);
+        let units =
+            |total, rows_of_unit, is_of_a_row| TaskUnits { total, rows_of_unit, is_of_a_row, joined_log2: 0 };
         assert_eq!(of(RowSet::EachActive), units(60, 1, true));
         assert_eq!(of(RowSet::EachOutput), units(3, 1, true));
         assert_eq!(of(RowSet::AllActive), units(3, 20, false));
         assert_eq!(of(RowSet::AllOutputs), units(3, 1, false));
         assert_eq!(of(RowSet::Once), units(3, 1, false));
+        // 20 rows of 8 units, up to 4 of which are one: of 160 with 40 groups, of 80 with 41.
+        let mut joined = task(RowSet::EachActive, 8);
+        joined.header.rows |= 2 << JOINED_SHIFT;
+        let of_groups = |groups| {
+            let units = TaskUnits::of(&joined, rows, groups);
+            (units.total, units.joined_log2)
+        };
+        assert_eq!([40, 41, 81, 1].map(of_groups), [(40, 2), (80, 1), (160, 0), (40, 2)]);
     }
 
     /// A unit of tiles has 32 or 64 weight rows of 4096 columns, and more where units are few: a sample has no more
@@ -360,7 +377,7 @@ mod tests {
             barrier_before: false,
             instruction: None,
         };
-        let of = |block, rows| TaskUnits::of(&task(block), StepRows::Prompt { rows, position: 0 }).total;
+        let of = |block, rows| TaskUnits::of(&task(block), StepRows::Prompt { rows, position: 0 }, 128).total;
         assert_eq!([8, 9, 32, 33, 128].map(|rows| of(block, rows)), [128, 128, 128, 64, 64]);
         let divided = Matmul { tile_parts_log2: 1, ..block };
         assert_eq!([9, 32, 33, 128].map(|rows| of(divided, rows)), [128; 4]);
@@ -372,7 +389,7 @@ mod tests {
         let of_halves = Product { block: short, is_of_halves: true };
         assert_eq!([32, 33].map(|rows| of_halves.tiled_units(rows)), [(1, 4), (1, 2)]);
         let mut task = task(block);
-        cut(&mut task, StepRows::Prompt { rows: 128, position: 0 }, 2);
+        cut(&mut task, StepRows::Prompt { rows: 128, position: 0 }, (2, 0));
         let block = matmul(&task).expect("a matmul").block;
         assert_eq!((block.header.units, block.weight_rows), (2, 128));
     }

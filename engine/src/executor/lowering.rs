@@ -21,7 +21,7 @@ use elementwise::Integers;
 use std::collections::BTreeMap;
 use zerocopy::{Immutable, IntoBytes};
 use zrt_mem::{ByteLen, GpuVa};
-use zrt_protocol::params::{self, Header, RowSet, SNAPSHOT_SHIFT};
+use zrt_protocol::params::{self, Header, JOINED_SHIFT, RowSet, SNAPSHOT_SHIFT};
 use zrt_protocol::{CHUNK_COLUMNS, GROUP_ITEMS, PAGE_TOKENS, TILE_ROWS, WAVE_LANES};
 
 /// Bytes that a lane loads at once; a shorter piece of weights is not prefetched.
@@ -537,8 +537,12 @@ fn attention(
     let (node, config) = (&instruction.node, &addresses.plan.config);
     let (format, row_elements) = (addresses.kv_format, config.kv_elements());
     let integers = Integers::of(addresses, instruction)?;
+    let group_size = config.heads / config.kv_heads;
+    let units = zrt_protocol::attention_units(config.kv_heads, config.head_size, group_size);
+    let mut header = addresses.header(node, units, addresses.each(node), params::Attention::header)?;
+    header.rows |= zrt_protocol::attention_joined_log2_max(config.head_size, group_size) << JOINED_SHIFT;
     let parameters = params::Attention {
-        header: addresses.header(node, config.heads, addresses.each(node), params::Attention::header)?,
+        header,
         query_va: addresses.value(query)?,
         output_va: addresses.value(output)?,
         page_table_va: addresses.base(AllocationId::Pages)?,
@@ -549,7 +553,7 @@ fn attention(
         row_bytes: format.row_bytes(row_elements),
         stride: addresses.stride(query),
         head_size: config.head_size,
-        group_size: config.heads / config.kv_heads,
+        group_size,
         scale: config.attention_scale.to_bits(),
         window: window.unwrap_or(u32::MAX),
         integers_va: integers.va,

@@ -41,6 +41,7 @@ struct Key {
     has_epilogue: bool,
     rows: StepRows,
     units: u32,
+    joined_log2: u32,
 }
 
 /// A model with plans of one step and of samples with few rows.
@@ -116,21 +117,28 @@ impl<'a> Sampled<'a> {
 }
 
 impl Samples {
-    /// What a unit of task number `index` does.
-    pub fn unit(&mut self, sampled: &Sampled<'_>, task: &Task, index: usize) -> Result<Work, ToolError> {
-        let units = TaskUnits::of(task, sampled.rows);
+    /// What a unit of task number `index` does in a step of so many workgroups.
+    pub fn unit(
+        &mut self,
+        sampled: &Sampled<'_>,
+        (task, index): (&Task, usize),
+        groups: u32,
+    ) -> Result<Work, ToolError> {
+        let units = TaskUnits::of(task, sampled.rows, groups);
         let position = sampled.position();
         let few = |slots| StepRows::Decode { slots, position };
-        let mut count = |rows, units| self.count(sampled, task, index, rows, units);
+        let joined_log2 = units.joined_log2;
+        let mut count = |rows, units| self.count(sampled, (task, index), rows, (units, joined_log2));
+        let units_of_row = task.header.units >> joined_log2;
         let rows = match (units.is_of_a_row, units.rows_of_unit) {
             (true, _) | (_, 1) => None,
             (false, rows) if rows == sampled.rows.rows() => Some(sampled.rows),
             (false, slots) => Some(few(slots)),
         };
-        let mut unit = if units.is_of_a_row && task.header.units < 2 {
+        let mut unit = if units.is_of_a_row && units_of_row < 2 {
             // Units of two rows differ from one by a unit.
             count(few(2), 1)? - count(few(1), 1)?
-        } else if task.header.units < 2 {
+        } else if units_of_row < 2 {
             count(rows.unwrap_or(few(1)), 1)?
         } else {
             let one = count(few(1), 1)?;
@@ -156,8 +164,8 @@ impl Samples {
             let is_plan = index == 0;
             step_tasks.push(StepTask {
                 kernel: task.kernel,
-                unit: if is_plan { Work::default() } else { self.unit(sampled, task, index)? },
-                units: if is_plan { 0 } else { TaskUnits::of(task, sampled.rows).total },
+                unit: if is_plan { Work::default() } else { self.unit(sampled, (task, index), groups)? },
+                units: if is_plan { 0 } else { TaskUnits::of(task, sampled.rows, groups).total },
                 first_group: first_groups[index],
                 waits: std::mem::take(&mut all_waits[index]),
             });
@@ -169,19 +177,19 @@ impl Samples {
     fn count(
         &mut self,
         sampled: &Sampled<'_>,
-        task: &Task,
-        index: usize,
+        (task, index): (&Task, usize),
         rows: StepRows,
-        units: u32,
+        (units, joined_log2): (u32, u32),
     ) -> Result<Work, ToolError> {
         let instruction = task.instruction.map(|index| &sampled.plan.instructions[index]);
         let has_epilogue = instruction.is_some_and(|instruction| instruction.epilogue.is_some());
-        let key = Key { kernel: task.kernel, shape: alone::shape(task), has_epilogue, rows, units };
+        let key =
+            Key { kernel: task.kernel, shape: alone::shape(task), has_epilogue, rows, units, joined_log2 };
         if let Some(work) = self.known.get(&key) {
             return Ok(*work);
         }
         let plan = if rows.rows() <= sampled.few.rows { &sampled.few } else { &sampled.plan };
-        let work = run(sampled, plan, (index, units), rows)?;
+        let work = run(sampled, plan, (index, units, joined_log2), rows)?;
         self.known.insert(key, work);
         Ok(work)
     }
@@ -206,7 +214,7 @@ pub fn megakernel_residency() -> Result<(f64, f64), ToolError> {
 fn run(
     sampled: &Sampled<'_>,
     plan: &ExecutionPlan,
-    task: (usize, u32),
+    task: (usize, u32, u32),
     rows: StepRows,
 ) -> Result<Work, ToolError> {
     let choice = DeviceChoice::Virtual;
