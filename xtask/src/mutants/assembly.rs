@@ -587,7 +587,7 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "asm-attention-segment-of-another-head",
         file: "asm/gfx1201/body/attention.inc",
-        find: "s_mul_i32 s[S_FIRST], s[S_UNIT], s[S_HEAD_SIZE]",
+        find: "s_mul_i32 s[S_FIRST], s[S_QUERY_HEAD], s[S_HEAD_SIZE]",
         replace: "s_lshl_b32 s[S_FIRST], s[S_UNIT], GROUP_ITEMS_LOG2",
         test: ATTENTION,
         expected: Killed,
