@@ -170,7 +170,9 @@ pub fn bounds(unit: &Work, spread: &Spread, level: Level, card: &Card) -> Bounds
     let lines = of_compute_unit.lines / card.lines_per_clock;
     let bytes = of_compute_unit.vector_bytes / card.l0_bytes_per_clock;
     let all = *unit * spread.units;
-    let shared = (all.vector_bytes - all.stream_bytes).max(0.0) * card.l0_miss_share;
+    // Lanes that load the same bytes bring their line once.
+    let brought = all.vector_bytes.min(all.lines * LINE_BYTES);
+    let shared = (brought - all.stream_bytes).max(0.0) * card.l0_miss_share;
     let again = (all.lines * LINE_BYTES - all.vector_bytes).max(0.0) * card.l0_thrash_share;
     let mut bounds = Bounds {
         issue_us: issue_clocks(&of_compute_unit, waves_together, card) / clocks_per_us,
@@ -328,6 +330,17 @@ mod tests {
         let unit = Work { vector: [4000.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0], ..Work::default() };
         let time = |units| bounds(&unit, &spread(units, 1.0), Level::Memory, &card()).time_us;
         assert_eq!([1.0, 64.0, 65.0, 128.0, 129.0].map(time), [1.0, 1.0, 2.0, 2.0, 3.0]);
+    }
+
+    /// 16 lanes each with the same 16 bytes, of two lines: GL2 brings two lines, as to lanes that load all of them.
+    #[test]
+    fn lanes_that_share_bytes_bring_their_line_once() {
+        let gl2_us = |vector_bytes| {
+            let unit = Work { lines: 2000.0, vector_bytes, ..Work::default() };
+            bounds(&unit, &spread(64.0, 1.0), Level::Memory, &card()).gl2_us
+        };
+        assert!(gl2_us(512_000.0) > 0.0);
+        assert_eq!(gl2_us(512_000.0), gl2_us(256_000.0));
     }
 
     /// 32 lines of 16 bytes each: the look-up counts, not the bytes.
