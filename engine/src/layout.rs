@@ -154,8 +154,8 @@ fn code_table(kind: TensorKind) -> Option<CodeTable> {
 }
 
 impl WeightLayout {
-    /// The layout of `rows` rows of `columns` columns of `kind`; `None` for a type without a kernel, for columns that are
-    /// no whole blocks, or on overflow.
+    /// The layout of `rows` rows of `columns` columns of `kind`; `None` for a type without a kernel, for columns that
+    /// are no whole blocks, or on overflow.
     pub fn new(kind: TensorKind, rows: u64, columns: u64) -> Option<WeightLayout> {
         if !columns.is_multiple_of(kind.block_elements()) {
             return None;

@@ -277,8 +277,8 @@ block! {
 }
 
 block! {
-    /// Attention of each active row over its slot's pages. Units: heads, and where they may be joined, for each key head
-    /// as many as a multiple of what may be joined ([`crate::attention_units`]).
+    /// Attention of each active row over its slot's pages. Units: heads, and where they may be joined, for each key
+    /// head as many as a multiple of what may be joined ([`crate::attention_units`]).
     Attention = Attention {
         /// `f32[heads][head_size]` for each row.
         query_va: u64,

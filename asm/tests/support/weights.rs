@@ -137,9 +137,9 @@ fn orders(format: Format) -> &'static [Order] {
     }
 }
 
-/// A plane of rows one after the other in tiles of 16 rows; what is missing of the last tile is 0, and so are scales that
-/// the last 8 chunks of a row lack. Behind values of rows whose last 8 chunks are not whole there is as much as would make
-/// them so.
+/// A plane of rows one after the other in tiles of 16 rows; what is missing of the last tile is 0, and so are scales
+/// that the last 8 chunks of a row lack. Behind values of rows whose last 8 chunks are not whole there is as much as
+/// would make them so.
 fn in_tiles(order: Order, rows: usize, columns: usize, plane: &[u8]) -> Vec<u8> {
     let chunks = columns / 32;
     let eights = chunks.div_ceil(8);

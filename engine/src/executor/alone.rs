@@ -263,8 +263,8 @@ pub fn tasks(
     lowered(model, plan, &memory, &BTreeMap::new(), kv_format)
 }
 
-/// Runs task number `index` over `rows`, with at most `units` units (of each row, where it has units for each row), each
-/// of 2^`joined_log2` of the header's, in one workgroup.
+/// Runs task number `index` over `rows`, with at most `units` units (of each row, where it has units for each row),
+/// each of 2^`joined_log2` of the header's, in one workgroup.
 ///
 /// # Errors
 /// What the device says; `NoAdapter` and `Overflow` as for a session; `Kernel` if there is no such task.

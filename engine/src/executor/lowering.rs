@@ -47,7 +47,8 @@ pub struct Task {
 }
 
 /// A product's first weight plane in pieces: as many bytes as 32 lanes' weight rows take, which for quantised rows in
-/// tiles is a part of all rows of two or more tiles. A unit begins with piece `unit * GROUP_WAVES * MATMUL_ROWS_PER_LANE`.
+/// tiles is a part of all rows of two or more tiles. A unit begins with piece
+/// `unit * GROUP_WAVES * MATMUL_ROWS_PER_LANE`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WeightPieces {
     /// The plane.

@@ -2,10 +2,10 @@
 //!
 //! Contract: the device holds the bytes of `WeightLayout::pack`, the zeros between planes included. A weight is cut
 //! into pieces of whole rows. A piece is packed by the layout of its own rows, each plane of which is a part of the
-//! weight's plane, because pieces but the last fill tiles of rows and lines of 256 bytes. At most [`THREADS_MAX`] threads
-//! hold a piece each, and as many packed ones wait where the host has no mapping of a buffer: a few MiB, whatever the
-//! model's size. Pieces are taken in the order of the file. A thread has emptied its write-combining buffers when it
-//! reports a piece. An error ends all threads.
+//! weight's plane, because pieces but the last fill tiles of rows and lines of 256 bytes. At most [`THREADS_MAX`]
+//! threads hold a piece each, and as many packed ones wait where the host has no mapping of a buffer: a few MiB,
+//! whatever the model's size, for rows of usual length. Pieces are taken in the order of the file. A thread has emptied
+//! its write-combining buffers when it reports a piece. An error ends all threads.
 //!
 //! Cost: the file is read once, through its mapping; every byte is copied three times (file, planes, device).
 
@@ -29,8 +29,8 @@ use zrt_protocol::TILE_ROWS;
 pub const THREADS_MAX: usize = 64;
 /// Threads of a host with as many cores or more: beyond them memory is the limit.
 const THREADS_DEFAULT: usize = 16;
-/// Bytes of a file that a thread takes at once, or [`PIECE_ROWS`] rows: a core's second cache holds them and what becomes
-/// of them.
+/// Bytes of a file that a thread takes at once, or [`PIECE_ROWS`] rows: a core's second cache holds them and what
+/// becomes of them.
 pub const PIECE_BYTES_DEFAULT: u64 = 1 << 20;
 /// Rows in which pieces are counted: of every type, 8 tiles fill whole lines in every plane.
 const PIECE_ROWS: u64 = 8 * TILE_ROWS as u64;
@@ -244,8 +244,8 @@ mod tests {
     use super::*;
     use crate::weights::WEIGHT_KINDS;
 
-    /// In pieces of every number of lines, with a rest, a weight has the bytes that it has in one: rows of whole segments
-    /// and of others, a last piece that is whole and one that is not.
+    /// In pieces of every number of lines, with a rest, a weight has the bytes that it has in one: rows of whole
+    /// segments and of others, a last piece that is whole and one that is not.
     #[test]
     fn pieces_have_the_bytes_of_the_whole() {
         let mut random = zrt_needs::Random::new(7);

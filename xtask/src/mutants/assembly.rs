@@ -142,8 +142,9 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "asm-segments-integers-before-their-terms",
         file: "asm/gfx1201/body/matmul_integer.inc",
-        find: "\tINTEGER_TERM \\j, \\limbs, \\signed, \\sums\n.if \\j+INTEGERS_AHEAD < 8\n\tINTEGER_LOAD (\\j+INTEGERS_AHEAD), \\limbs, \\scope\n.endif\n",
-        replace: ".if \\j+INTEGERS_AHEAD < 8\n\tINTEGER_LOAD (\\j+INTEGERS_AHEAD), \\limbs, \\scope\n.endif\n\tINTEGER_TERM \\j, \\limbs, \\signed, \\sums\n",
+        find: "\tINTEGER_TERM \\j, \\limbs, \\signed, \\sums\n.if \\j+INTEGERS_AHEAD < 8\n",
+        replace: "\tINTEGER_LOAD ((\\j+INTEGERS_AHEAD)%8), \\limbs, \\scope\n\
+                  \tINTEGER_TERM \\j, \\limbs, \\signed, \\sums\n.if \\j+INTEGERS_AHEAD < 8\n",
         test: INTEGERS,
         expected: Killed,
     },
