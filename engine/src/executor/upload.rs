@@ -29,7 +29,7 @@ use zrt_protocol::TILE_ROWS;
 pub const THREADS_MAX: usize = 64;
 /// Threads of a host with as many cores or more: beyond them memory is the limit.
 const THREADS_DEFAULT: usize = 16;
-/// Bytes of a file that a thread takes at once, or [`PIECE_ROWS`] rows: a core's second cache holds them and what
+/// Bytes of a file that a thread takes at once, or 128 rows: a core's second cache holds them and what
 /// becomes of them.
 pub const PIECE_BYTES_DEFAULT: u64 = 1 << 20;
 /// Rows in which pieces are counted: of every type, 8 tiles fill whole lines in every plane.
