@@ -335,9 +335,10 @@ mod tests {
     /// 16 lanes each with the same 16 bytes, of two lines: GL2 brings two lines, as to lanes that load all of them.
     #[test]
     fn lanes_that_share_bytes_bring_their_line_once() {
+        let card = Card { l0_miss_share: 0.5, ..card() };
         let gl2_us = |vector_bytes| {
             let unit = Work { lines: 2000.0, vector_bytes, ..Work::default() };
-            bounds(&unit, &spread(64.0, 1.0), Level::Memory, &card()).gl2_us
+            bounds(&unit, &spread(64.0, 1.0), Level::Memory, &card).gl2_us
         };
         assert!(gl2_us(512_000.0) > 0.0);
         assert_eq!(gl2_us(512_000.0), gl2_us(256_000.0));
