@@ -5,11 +5,16 @@
 use libfuzzer_sys::fuzz_target;
 use std::sync::LazyLock;
 use zrt_engine::chat::{ChatTemplate, Conversation, Message, Role};
+use zrt_engine::gguf::Gguf;
 use zrt_engine::tokenizer::{TokenKind, Tokenizer};
-use zrt_tools::loaded_model::LoadedModel;
 
-static TOKENIZER: LazyLock<Tokenizer> =
-    LazyLock::new(|| LoadedModel::open(None).expect("the embedded model is whole").tokenizer);
+/// The model that `zrt` has inside of it.
+static MODEL: &[u8] = include_bytes!("../../models/tales-qwen3-Q4_0.gguf");
+
+static TOKENIZER: LazyLock<Tokenizer> = LazyLock::new(|| {
+    let gguf = Gguf::from_bytes(MODEL).expect("the embedded model is whole");
+    Tokenizer::from_gguf(&gguf).expect("the embedded model has a tokenizer")
+});
 
 fuzz_target!(|bytes: &[u8]| {
     let text = String::from_utf8_lossy(bytes);

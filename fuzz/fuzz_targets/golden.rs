@@ -2,8 +2,13 @@
 //! itself.
 #![no_main]
 
+// Its crate would bring the virtual card with it.
+#[allow(dead_code)]
+#[path = "../../tests/src/golden.rs"]
+mod golden;
+
+use golden::Golden;
 use libfuzzer_sys::fuzz_target;
-use zrt_tests::Golden;
 
 fuzz_target!(|bytes: &[u8]| {
     let golden = match Golden::parse(bytes) {

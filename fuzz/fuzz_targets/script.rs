@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use zrt_tools::commands::launch::script::Script;
+use zrt_script::Script;
 
 fuzz_target!(|bytes: &[u8]| {
     let text = &*String::from_utf8_lossy(bytes);

@@ -185,6 +185,9 @@ pub enum ToolError {
         /// What, and what to do.
         what: String,
     },
+    /// A form of `--arg` is none.
+    #[error(transparent)]
+    Refused(#[from] zrt_script::Refused),
     /// A kernel could not be launched, or failed.
     #[error(transparent)]
     Launch(#[from] crate::launch::LaunchError),
@@ -225,7 +228,7 @@ impl ToolError {
     pub fn exit_code(&self) -> u8 {
         let is_bad_input = match self.untold() {
             ToolError::Code { .. } | ToolError::Bytes { .. } | ToolError::NoKernel { .. } => true,
-            ToolError::BadInput { .. } => true,
+            ToolError::BadInput { .. } | ToolError::Refused(_) => true,
             ToolError::Launch(error) => error.is_bad_input(),
             ToolError::Pm4Test(error) => error.is_bad_input(),
             _ => false,
@@ -267,7 +270,10 @@ impl ToolError {
             ToolError::Output(_) | ToolError::Json(_) | ToolError::Write { .. } => {
                 "check that the disk is not full"
             }
-            ToolError::BadInput { .. } | ToolError::Launch(_) | ToolError::Pm4Test(_) => "",
+            ToolError::BadInput { .. }
+            | ToolError::Refused(_)
+            | ToolError::Launch(_)
+            | ToolError::Pm4Test(_) => "",
             ToolError::Chat(_)
             | ToolError::Stop(_)
             | ToolError::Sampling(_)

@@ -14,7 +14,6 @@ pub mod command_line;
 pub mod commands;
 pub mod device_choice;
 pub mod doctor;
-mod element;
 pub mod error;
 pub mod generation;
 pub mod interrupt;

@@ -4,12 +4,13 @@
 //! opened, files are written whole or not at all when all has ended, bad input is one sentence with line and column and
 //! exit code 2. Relative paths in a script are relative to the script's folder.
 
-use super::launch::script::{SCRIPT_BYTES_MAX, Script, expand};
+use super::launch::script::expand;
 use super::launch::{LookArguments, deadline, explore};
 use crate::bounded_read::{self, ReadError};
 use crate::error::ToolError;
 use clap::Args;
 use std::path::PathBuf;
+use zrt_script::{SCRIPT_BYTES_MAX, Script};
 
 /// Runs a script: kernels over shared buffers, with loops and checks
 #[derive(Debug, Args)]

@@ -29,10 +29,9 @@ use zrt_device::{Attachment, Counters, Device, Waves};
 use zrt_isa::resources::{ResourceError, WaveSize};
 use zrt_loader::print::{PrintError, Printed};
 use zrt_loader::{ArgumentError, ArgumentValue, Geometry, Kernel, Program};
+pub use zrt_script::BUFFER_BYTES_MAX;
 use zrt_vgpu::VirtualGpu;
 
-/// Maximum size of one buffer in bytes.
-pub const BUFFER_BYTES_MAX: u64 = 4 << 30;
 /// Default for how long a kernel may run: the virtual device is slow.
 pub const DEADLINE_DEFAULT: Duration = Duration::from_secs(600);
 

@@ -2,7 +2,7 @@
 //!
 //! Contract: parsing never panics; a complaint says what was expected.
 
-use crate::element::ElementType;
+use zrt_script::ElementType;
 
 /// What `help` prints.
 pub const HELP: &str = "\

@@ -20,7 +20,6 @@ mod watch;
 pub use code_map::CodeMap;
 pub use finding::{Record, Recorder};
 
-use crate::element::ElementType;
 use crate::launch::{Pauses, Placement};
 use calls::{Calls, is_call};
 use command::{Command, MemoryPlace, Target};
@@ -30,6 +29,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use watch::{Change, Subject, Watches};
 use zrt_isa::Opcode;
+use zrt_script::ElementType;
 use zrt_vgpu::check::debug::{Action, Debugger, Stop};
 
 /// The debugger.

@@ -2,9 +2,9 @@
 
 use super::command::{Format, MemoryPlace, Registers};
 use super::{Outcome, Stepper, name};
-use crate::element::ElementType;
 use std::io::{BufRead, Result, Write};
 use zrt_isa::resources::WaveSize;
+use zrt_script::ElementType;
 use zrt_vgpu::check::debug::Stop;
 
 /// Instructions that `list` prints.

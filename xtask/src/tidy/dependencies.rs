@@ -32,6 +32,7 @@ const OURS: &[&str] = &[
     "zrt-protocol",
     "zrt-asm",
     "zrt-loader",
+    "zrt-script",
     "zrt-vgpu",
     "zrt-device",
     "zrt-bringup",
@@ -39,6 +40,20 @@ const OURS: &[&str] = &[
 ];
 /// Ways to the operating system.
 const LINUX: &[&str] = &["libc", "rustix"];
+/// What is done with packets, devices and files: readers of bytes and text are tried without it.
+const MACHINES: &[&str] = &[
+    "libc",
+    "rustix",
+    "zrt-pm4",
+    "zrt-ring",
+    "zrt-kmd",
+    "zrt-protocol",
+    "zrt-asm",
+    "zrt-vgpu",
+    "zrt-device",
+    "zrt-bringup",
+    "zrt-engine",
+];
 /// Packages that nothing else may be compiled with.
 const PROGRAMS: &[&str] = &["zrt-tools", "zrt-tests", "zrt-differential", "xtask"];
 /// The package of test cases; `tests`, which is for tests alone, may be compiled with it.
@@ -84,24 +99,8 @@ const RULES: &[Rule] = &[
     },
     Rule { folder: "protocol", words: "everything above", never: LINUX, not_directly: OURS },
     Rule { folder: "asm", words: "everything above", never: LINUX, not_directly: OURS },
-    Rule {
-        folder: "loader",
-        words: "packets, devices, files",
-        never: &[
-            "libc",
-            "rustix",
-            "zrt-pm4",
-            "zrt-ring",
-            "zrt-kmd",
-            "zrt-protocol",
-            "zrt-asm",
-            "zrt-vgpu",
-            "zrt-device",
-            "zrt-bringup",
-            "zrt-engine",
-        ],
-        not_directly: &[],
-    },
+    Rule { folder: "loader", words: "packets, devices, files", never: MACHINES, not_directly: &[] },
+    Rule { folder: "script", words: "packets, devices, files", never: MACHINES, not_directly: &[] },
     Rule {
         folder: "vgpu",
         words: "`ring`, `device`, `engine`, `pm4`",
@@ -120,13 +119,13 @@ const RULES: &[Rule] = &[
     Rule {
         folder: "device",
         words: "tiers, models, tokens",
-        never: &["zrt-vgpu", "zrt-bringup", "zrt-engine"],
+        never: &["zrt-script", "zrt-vgpu", "zrt-bringup", "zrt-engine"],
         not_directly: &["zrt-loader"],
     },
     Rule {
         folder: "bringup",
         words: "models, tokens, code objects",
-        never: &["zrt-engine"],
+        never: &["zrt-script", "zrt-engine"],
         not_directly: &["zrt-loader", "zrt-asm"],
     },
     Rule {
@@ -274,6 +273,7 @@ mod tests {
     fn each_rule_has_a_wrong_case_and_a_right_one() {
         let right = [
             ("loader", ["zrt-isa", "zrt-mem"]),
+            ("script", ["zrt-loader", "toml"]),
             ("vgpu", ["zrt-kmd", "rustix"]),
             ("ring", ["zrt-pm4", "zrt-mem"]),
             ("tests", ["zrt-needs", "zrt-engine"]),

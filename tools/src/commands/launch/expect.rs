@@ -4,9 +4,9 @@
 //! or if both are NaN; the type comes from the `.npy`. Integers are compared and shown exactly, including those of 64
 //! bits. Pure.
 
-use crate::element::ElementType;
 use std::fmt;
 use std::sync::Arc;
+use zrt_script::ElementType;
 
 /// The numbers that are expected.
 #[derive(Clone, Debug, PartialEq)]

@@ -7,64 +7,46 @@ use super::arguments::bad;
 use crate::bounded_read::{self, ReadError};
 use crate::error::ToolError;
 use crate::machine_code::FILE_BYTES_MAX;
-use std::path::{Path, PathBuf};
-use zrt_isa::resources::WaveSize;
+use std::path::Path;
 use zrt_loader::{Format, Program, RawOptions};
+use zrt_script::ProgramFile;
 
 /// The extension of raw code; every other file identifies itself.
 const RAW_EXTENSION: &str = "bin";
-/// Minimum and maximum number of vector registers of raw code.
-pub(super) const VGPRS: [u32; 2] = [1, 256];
-/// Minimum and maximum number of user SGPRs of raw code.
-pub(super) const USER_SGPRS: [u32; 2] = [2, 16];
-
-/// A file with a program, and what its user states about it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct ProgramFile {
-    /// The file.
-    pub path: PathBuf,
-    /// Name of the kernel; not needed if there is only one.
-    pub kernel: Option<String>,
-    /// Lanes of a wave: of raw code, or expected of others.
-    pub wave_size: Option<WaveSize>,
-    /// Vector registers of raw code.
-    pub vgprs: Option<u32>,
-    /// User SGPRs of raw code.
-    pub user_sgprs: Option<u32>,
-}
-
-impl ProgramFile {
-    /// Reads the program; a relative path is relative to `folder`. `names`: what the user calls the number of vector
-    /// registers and of user SGPRs.
-    pub fn load(&self, folder: &Path, names: [&str; 2]) -> Result<Program, ToolError> {
-        let path = folder.join(&self.path);
-        let bytes = read(&path, FILE_BYTES_MAX, "a program")?;
-        let name = path.display();
-        let damaged = |error: &dyn std::fmt::Display| bad(format!("{name} cannot be loaded: {error}"));
-        if path.extension().is_some_and(|extension| extension == RAW_EXTENSION) {
-            let defaults = RawOptions::default();
-            let options = RawOptions {
-                name: self.kernel.clone().unwrap_or(defaults.name),
-                wave_size: self.wave_size.unwrap_or(defaults.wave_size),
-                vgprs: self.vgprs.unwrap_or(defaults.vgprs),
-                user_sgprs: self.user_sgprs.unwrap_or(defaults.user_sgprs),
-                ..defaults
-            };
-            return Program::raw(&bytes, &options).map_err(|error| damaged(&error));
-        }
-        let program = Program::parse(&bytes).map_err(|error| damaged(&error))?;
-        let mut of_raw = names.iter().zip([self.vgprs, self.user_sgprs]);
-        if let Some((flag, _)) = of_raw.find(|(_, value)| value.is_some()) {
-            let what = match program.format() {
-                Format::Zrt => "a .zrt",
-                _ => "a code object",
-            };
-            return Err(bad(format!(
-                "{flag} is for raw code (.bin), but {name} is {what}, which states it itself"
-            )));
-        }
-        Ok(program)
+/// Reads the program; a relative path is relative to `folder`. `names`: what the user calls the number of vector
+/// registers and of user SGPRs.
+pub(super) fn load_program(
+    file: &ProgramFile,
+    folder: &Path,
+    names: [&str; 2],
+) -> Result<Program, ToolError> {
+    let path = folder.join(&file.path);
+    let bytes = read(&path, FILE_BYTES_MAX, "a program")?;
+    let name = path.display();
+    let damaged = |error: &dyn std::fmt::Display| bad(format!("{name} cannot be loaded: {error}"));
+    if path.extension().is_some_and(|extension| extension == RAW_EXTENSION) {
+        let defaults = RawOptions::default();
+        let options = RawOptions {
+            name: file.kernel.clone().unwrap_or(defaults.name),
+            wave_size: file.wave_size.unwrap_or(defaults.wave_size),
+            vgprs: file.vgprs.unwrap_or(defaults.vgprs),
+            user_sgprs: file.user_sgprs.unwrap_or(defaults.user_sgprs),
+            ..defaults
+        };
+        return Program::raw(&bytes, &options).map_err(|error| damaged(&error));
     }
+    let program = Program::parse(&bytes).map_err(|error| damaged(&error))?;
+    let mut of_raw = names.iter().zip([file.vgprs, file.user_sgprs]);
+    if let Some((flag, _)) = of_raw.find(|(_, value)| value.is_some()) {
+        let what = match program.format() {
+            Format::Zrt => "a .zrt",
+            _ => "a code object",
+        };
+        return Err(bad(format!(
+            "{flag} is for raw code (.bin), but {name} is {what}, which states it itself"
+        )));
+    }
+    Ok(program)
 }
 
 /// Whether the assumptions of a single compiler are accepted for a program.

@@ -5,7 +5,6 @@
 //! of the first that ended. Bad input is one sentence and exit code 2.
 
 mod arguments;
-mod content;
 mod dump;
 mod expect;
 mod load;
@@ -13,9 +12,8 @@ mod npy;
 pub(crate) mod outputs;
 pub(super) mod printed;
 mod schedules;
-pub mod script;
+pub(super) mod script;
 mod show;
-mod size;
 mod task;
 pub(super) mod waves;
 
@@ -24,11 +22,10 @@ pub(super) use schedules::explore;
 
 use crate::error::ToolError;
 use crate::launch::{Action, DEADLINE_DEFAULT, LaunchArgument, LaunchRequest};
-use arguments::{ArgumentSpec, bad, three};
+use arguments::{bad, load_argument, three};
 use clap::Args;
 use dump::Dump;
 use expect::Expectation;
-use load::ProgramFile;
 use outputs::OutputFile;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -37,6 +34,7 @@ pub(super) use task::Task;
 use task::{Of, Purpose, Subject};
 use zrt_isa::resources::WaveSize;
 use zrt_loader::{DynamicLds, Geometry, LDS_SIZES_MAX, Program};
+use zrt_script::{ArgumentSpec, ProgramFile, Refused, USER_SGPRS, VGPRS};
 
 /// What the user states about raw code, as flags.
 const RAW_FLAGS: [&str; 2] = ["--vgprs", "--user-sgprs"];
@@ -130,7 +128,7 @@ impl Prepared {
             .iter()
             .enumerate()
             .map(|(index, text)| ArgumentSpec::parse(&format!("argument {index}"), text))
-            .collect::<Result<Vec<ArgumentSpec>, ToolError>>()?;
+            .collect::<Result<Vec<ArgumentSpec>, Refused>>()?;
         let dynamic_lds = arguments.lds.as_deref().map_or(Ok(DynamicLds::NONE), lds_sizes)?;
         let deadline = deadline(arguments.timeout.as_deref())?;
         let within =
@@ -139,12 +137,12 @@ impl Prepared {
             path: arguments.file.clone(),
             kernel: arguments.kernel.clone(),
             wave_size,
-            vgprs: within(&arguments.vgprs, RAW_FLAGS[0], load::VGPRS)?,
-            user_sgprs: within(&arguments.user_sgprs, RAW_FLAGS[1], load::USER_SGPRS)?,
+            vgprs: within(&arguments.vgprs, RAW_FLAGS[0], VGPRS)?,
+            user_sgprs: within(&arguments.user_sgprs, RAW_FLAGS[1], USER_SGPRS)?,
         };
         let here = Path::new("");
         let mut prepared = Prepared {
-            program: file.load(here, RAW_FLAGS)?,
+            program: load::load_program(&file, here, RAW_FLAGS)?,
             kernel: file.kernel,
             wave_size,
             geometry: Geometry::new(groups, [1; 3]),
@@ -175,7 +173,7 @@ impl Prepared {
         prepared.dumped = dumps.iter().map(|dump| dump.argument).collect();
         let mut headers = Vec::new();
         for (index, spec) in specs.iter().enumerate() {
-            let loaded = spec.load(here)?;
+            let loaded = load_argument(spec, here)?;
             if let (Some(expectation), ArgumentSpec::Expect(path, _)) = (loaded.expectation, spec) {
                 prepared.expectations.push((index, path.display().to_string(), Arc::new(expectation)));
             }

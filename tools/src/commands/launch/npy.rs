@@ -4,7 +4,7 @@
 //! bf16, which NumPy does not have, is written as u16. Source: numpy.lib.format, "Format Version 1.0" to "3.0". The
 //! input is hostile: lengths are checked before they are used, and nothing is allocated.
 
-use crate::element::ElementType;
+use zrt_script::ElementType;
 
 /// The first bytes of a file.
 const MAGIC: &[u8] = b"\x93NUMPY";

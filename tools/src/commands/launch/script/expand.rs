@@ -3,13 +3,10 @@
 //! Contract: a file is read once for each buffer that begins with it, and once for each tolerance of what is compared.
 //! Every action is checked as it is made, so that a complaint names its step; so is every file that is written.
 
-use super::expression::Expression;
 use super::held::Held;
-use super::reader::{Position, ScriptError};
-use super::{EXECUTED_STEPS_MAX, Launch, LaunchedWith, Number, Piece, Script, Step, Wanted, Work};
-use crate::commands::launch::arguments::{ArgumentSpec, is_npy, value_of};
+use crate::commands::launch::arguments::{is_npy, load_argument};
 use crate::commands::launch::expect::Expectation;
-use crate::commands::launch::load::{self, ProgramFile};
+use crate::commands::launch::load;
 use crate::commands::launch::outputs;
 use crate::commands::launch::task::{Of, Origin, Purpose, Subject, Task};
 use crate::error::{ToolError, sentence};
@@ -22,6 +19,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use zrt_loader::{ArgumentValue, Geometry};
+use zrt_script::{
+    ArgumentSpec, EXECUTED_STEPS_MAX, Expression, Launch, LaunchedWith, Number, Piece, Position, ProgramFile,
+    Script, ScriptError, Step, Wanted, Work, value_of,
+};
 
 /// Maximum number of bytes of all buffers together.
 const BUFFERS_BYTES_MAX: u64 = 8 << 30;
@@ -130,7 +131,8 @@ impl Expander {
         let mut bytes = 0;
         for (number, buffer) in script.buffers.iter().enumerate() {
             let refuse = |what| ScriptError { at: buffer.at, what };
-            let loaded = buffer.spec.load(&self.folder).map_err(|error| refuse(sentence(&error)))?;
+            let loaded =
+                load_argument(&buffer.spec, &self.folder).map_err(|error| refuse(sentence(&error)))?;
             if let (ArgumentSpec::Expect(file, _), Some(wanted)) = (&buffer.spec, loaded.expectation) {
                 self.held.keep(file, wanted).map_err(|error| refuse(sentence(&error)))?;
             }
@@ -253,7 +255,8 @@ impl Expander {
         let program = match self.files.iter().position(|file| *file == launch.file) {
             Some(program) => program,
             None => {
-                let loaded = launch.file.load(&self.folder, RAW_KEYS).map_err(|error| turn.bad(&error))?;
+                let loaded = load::load_program(&launch.file, &self.folder, RAW_KEYS)
+                    .map_err(|error| turn.bad(&error))?;
                 self.sequence.programs.push(Cow::Owned(loaded));
                 self.files.push(launch.file.clone());
                 self.files.len() - 1

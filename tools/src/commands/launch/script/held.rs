@@ -89,7 +89,7 @@ mod tests {
     fn folder(name: &str) -> zrt_needs::TemporaryFolder {
         let folder = zrt_needs::TemporaryFolder::new(name);
         std::fs::write(folder.join("value"), [1, 2, 3]).unwrap();
-        let header = crate::commands::launch::npy::header(crate::element::ElementType::F32, 1);
+        let header = crate::commands::launch::npy::header(zrt_script::ElementType::F32, 1);
         std::fs::write(folder.join("numbers.npy"), [&header[..], &1f32.to_le_bytes()].concat()).unwrap();
         folder
     }

@@ -2,17 +2,15 @@
 //!
 //! Contract: as [`super`] says. Every key is asked for by name; a key that nobody asks for is refused.
 
-use super::expression::{Expression, is_name};
-use super::reader::{Field, Fields, Position, ScriptError, Source};
-use super::{
-    ARGUMENTS_MAX, BUFFERS_MAX, Launch, LaunchedWith, NESTING_MAX, Number, Piece, SCRIPT_BYTES_MAX,
-    STEPS_MAX, Script, ScriptBuffer, Step, TIMES_MAX, Wanted, Work,
-};
-use crate::commands::launch::arguments::ArgumentSpec;
-use crate::commands::launch::load::{ProgramFile, USER_SGPRS, VGPRS};
-use crate::commands::launch::size::{SIZE_FORMS, Size};
+use crate::argument::{ArgumentSpec, BUFFER_BYTES_MAX, Refused};
 use crate::element::ElementType;
-use crate::error::{ToolError, sentence};
+use crate::expression::{Expression, is_name};
+use crate::reader::{Field, Fields, Position, ScriptError, Source};
+use crate::size::{SIZE_FORMS, Size};
+use crate::{
+    ARGUMENTS_MAX, BUFFERS_MAX, Launch, LaunchedWith, NESTING_MAX, Number, Piece, ProgramFile,
+    SCRIPT_BYTES_MAX, STEPS_MAX, Script, ScriptBuffer, Step, TIMES_MAX, USER_SGPRS, VGPRS, Wanted, Work,
+};
 use std::path::PathBuf;
 use toml::de::{DeTable, DeValue};
 use zrt_isa::resources::WaveSize;
@@ -25,7 +23,7 @@ impl Script {
     /// Reads a script.
     ///
     /// # Errors
-    /// Text that is not TOML, unknown keys, names, sizes and counts, and more than the limits of [`super`].
+    /// Text that is not TOML, unknown keys, names, sizes and counts, and more than the limits of [`crate`].
     pub fn parse(text: &str) -> Result<Script, ScriptError> {
         if text.len() as u64 > SCRIPT_BYTES_MAX {
             let what =
@@ -84,12 +82,7 @@ fn buffers(field: &Field<'_>, source: &Source<'_>) -> Result<Vec<ScriptBuffer>, 
 
 /// A form of `--arg`.
 fn form(what: &str, text: &str, at: Position) -> Result<ArgumentSpec, ScriptError> {
-    ArgumentSpec::parse(what, text).map_err(|error| complaint(&error, at))
-}
-
-/// A complaint of code that is shared with the command line, at a place.
-fn complaint(error: &ToolError, at: Position) -> ScriptError {
-    ScriptError { at, what: sentence(error) }
+    ArgumentSpec::parse(what, text).map_err(|Refused(what)| ScriptError { at, what })
 }
 
 /// A message of several lines as one.
@@ -333,7 +326,7 @@ fn lds_sizes(field: &Field<'_>, source: &Source<'_>) -> Result<DynamicLds, Scrip
 /// A number of bytes: a number, or a size as buffers have it.
 fn bytes(field: &Field<'_>) -> Result<u64, ScriptError> {
     match field.value {
-        DeValue::Integer(_) => field.number(1, crate::launch::BUFFER_BYTES_MAX),
+        DeValue::Integer(_) => field.number(1, BUFFER_BYTES_MAX),
         _ => Size::parse(field.text()?).map(|size| size.bytes).ok_or_else(|| field.refuse(SIZE_FORMS)),
     }
 }

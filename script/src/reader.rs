@@ -36,7 +36,7 @@ const STRIDE_BYTES: usize = 64;
 
 /// The script's text, for the places of bytes in it. Made in one pass over the text; a place then costs a binary search
 /// and a scan of [`STRIDE_BYTES`] bytes.
-pub(super) struct Source<'t> {
+pub(crate) struct Source<'t> {
     text: &'t [u8],
     /// Where each line begins.
     lines: Vec<usize>,
@@ -45,7 +45,7 @@ pub(super) struct Source<'t> {
 }
 
 /// A value and its place.
-pub(super) struct Field<'a> {
+pub(crate) struct Field<'a> {
     pub value: &'a DeValue<'a>,
     pub at: Position,
     /// Its key, for complaints.
@@ -53,7 +53,7 @@ pub(super) struct Field<'a> {
 }
 
 /// The keys of a table that are not read yet.
-pub(super) struct Fields<'a> {
+pub(crate) struct Fields<'a> {
     /// Each with the place of its key.
     left: Vec<(Position, Field<'a>)>,
     known: Vec<&'static str>,

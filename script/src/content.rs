@@ -3,17 +3,17 @@
 //! Contract: pure, and the same forever: a seed gives the same bytes in every version. Numbers with a fraction are
 //! uniform from -1 up to 1, others and bytes without a type uniform over all bits.
 
-use super::size::Size;
 use crate::element::ElementType;
+use crate::size::Size;
 use zrt_mem::Random;
 
 /// A buffer that repeats a pattern; the last repetition may be cut.
-pub(super) fn pattern(size: Size, pattern: &[u8]) -> Vec<u8> {
+pub fn pattern(size: Size, pattern: &[u8]) -> Vec<u8> {
     pattern.iter().copied().cycle().take(size.bytes as usize).collect()
 }
 
 /// A buffer of random numbers.
-pub(super) fn random(size: Size, seed: u64) -> Vec<u8> {
+pub fn random(size: Size, seed: u64) -> Vec<u8> {
     let mut random = Random::new(seed);
     let mut bytes = Vec::with_capacity(size.bytes as usize + 8);
     while (bytes.len() as u64) < size.bytes {
@@ -28,7 +28,7 @@ pub(super) fn random(size: Size, seed: u64) -> Vec<u8> {
 }
 
 /// A pattern: `fill:SIZE:VALUE` holds a number of the size's type, or bytes as hexadecimal digits.
-pub(super) fn pattern_of(element: Option<ElementType>, text: &str) -> Option<Vec<u8>> {
+pub(crate) fn pattern_of(element: Option<ElementType>, text: &str) -> Option<Vec<u8>> {
     match element {
         Some(element) => element.encode(text),
         None => hexadecimal(text.strip_prefix("0x").unwrap_or(text)),
@@ -36,7 +36,7 @@ pub(super) fn pattern_of(element: Option<ElementType>, text: &str) -> Option<Vec
 }
 
 /// Bytes of pairs of hexadecimal digits, at least one.
-pub(super) fn hexadecimal(text: &str) -> Option<Vec<u8>> {
+pub(crate) fn hexadecimal(text: &str) -> Option<Vec<u8>> {
     if text.is_empty() || text.len() % 2 != 0 || !text.bytes().all(|digit| digit.is_ascii_hexdigit()) {
         return None;
     }

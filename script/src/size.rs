@@ -3,15 +3,15 @@
 //! Contract: `k`, `M` and `G` are powers of 1024; a number times a type counts elements. 0, and what is larger than a
 //! buffer may be, is refused.
 
+use crate::argument::BUFFER_BYTES_MAX;
 use crate::element::ElementType;
-use crate::launch::BUFFER_BYTES_MAX;
 
 /// What a size is written as, for messages.
-pub(super) const SIZE_FORMS: &str = "a size such as 4096, 4k, 2M or 1024*f32";
+pub(crate) const SIZE_FORMS: &str = "a size such as 4096, 4k, 2M or 1024*f32";
 
 /// A size, and what it counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Size {
+pub struct Size {
     /// Length in bytes.
     pub bytes: u64,
     /// The type, if it counts elements.

@@ -5,7 +5,7 @@
 
 /// A sum of products.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Expression(Vec<Product>);
+pub struct Expression(Vec<Product>);
 
 /// Factors, and whether they are subtracted.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ enum Factor {
 }
 
 /// Whether a text can be the name of a variable or a buffer.
-pub(super) fn is_name(text: &str) -> bool {
+pub(crate) fn is_name(text: &str) -> bool {
     let is_part = |one: char| one.is_ascii_alphanumeric() || one == '_';
     text.starts_with(|one: char| one.is_ascii_alphabetic() || one == '_') && text.chars().all(is_part)
 }
@@ -30,7 +30,7 @@ pub(super) fn is_name(text: &str) -> bool {
 impl Expression {
     /// Parses an expression; `variables` are those of the loops around it, from the outside. The complaint says what is
     /// wrong.
-    pub fn parse(text: &str, variables: &[Option<String>]) -> Result<Expression, String> {
+    pub(crate) fn parse(text: &str, variables: &[Option<String>]) -> Result<Expression, String> {
         let mut products = Vec::new();
         let mut rest = text.trim();
         let mut is_negative = false;
