@@ -176,13 +176,15 @@
 // Waves 1 to 7: loads of the heads of the pieces of unit S_UNIT, to bring them into GL2; nobody reads their values. Piece p
 // is asked for by wave 1 + p mod 7. S_PIECE_BYTES is a multiple of 4 and at least 16. S_PIECES are the whole pieces of the
 // plane at S_PLANE, 0 if the task has no weights, so no load goes beyond the plane. Before a body the wave waits for
-// loadcnt.
+// loadcnt. In a step of several bands nothing is asked for: work of that length hides what a first unit waits for.
 .macro FETCH_WEIGHTS
 	.set S_PIECE, 4                 // next piece to be asked for, of those of the unit
 	.set S_UNIT_PIECES, 7           // whole pieces of the unit
 	.set S_PIECE_VA, 24             // [2] address of the piece
 	.set S_PIECE_STEP, 26           // [2] bytes to the wave's next piece
 	s_cmp_eq_u32 s[S_PIECES], 0
+	s_cbranch_scc1 .Lnothing\@
+	s_cmp_gt_u32 s[S_ROW_FACTOR], 1
 	s_cbranch_scc1 .Lnothing\@
 	s_lshl_b32 s6, s[S_UNIT], FETCH_PIECES_LOG2
 	s_sub_co_u32 s[S_UNIT_PIECES], s[S_PIECES], s6          // negative in a unit without a whole piece

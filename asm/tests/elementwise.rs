@@ -12,7 +12,7 @@ use support::weights::Random;
 use support::{BIASES, assert_same};
 use zerocopy::IntoBytes;
 use zrt_protocol::params::{self, Header, RowSet};
-use zrt_protocol::{Output, Row, Step, norm_units};
+use zrt_protocol::{Output, ROWS_MAX, Row, Step, norm_units};
 
 /// What lies between rows and in results before the run: a quiet NaN that no kernel produces.
 const PADDING: f32 = f32::from_bits(0x7FC1_2345);
@@ -69,7 +69,7 @@ impl Scene {
             rows: self.rows as u32,
             outputs: self.outputs.len() as u32,
             // Rows that do not exist do not count, whatever their bit says.
-            alive: [[u32::MAX; 4]; 2],
+            alive: [[u32::MAX; ROWS_MAX / 32]; 2],
             ..Step::default()
         };
         for (mask, dead) in step.alive.iter_mut().zip(self.dead) {

@@ -13,7 +13,9 @@ use support::reference as cpu;
 use support::weights::{self, Format, Random, Weights};
 use zerocopy::IntoBytes;
 use zrt_protocol::params::{self, RowSet};
-use zrt_protocol::{ROWS_MAX, Row, Step, TILED_ROWS_MIN, lanes_per_row_log2, matmul_rows_per_unit};
+use zrt_protocol::{
+    BAND_ROWS, ROWS_MAX, Row, Step, TILED_ROWS_MIN, lanes_per_row_log2, matmul_rows_per_unit,
+};
 
 const FORMATS: [Format; 2] = [Format::F16, Format::BF16];
 
@@ -38,12 +40,12 @@ struct Case {
 
 impl Case {
     fn active(rows: usize) -> Case {
-        let alive = u128::MAX >> (ROWS_MAX - rows);
+        let alive = support::all_alive(rows);
         Case { of_outputs: false, rows, alive, addend: Addend::None, groups: 2 }
     }
 
     fn counts(&self, row: usize) -> bool {
-        self.of_outputs || self.alive >> row & 1 == 1
+        self.of_outputs || support::is_alive(self.alive, row)
     }
 }
 
@@ -136,7 +138,7 @@ impl Product {
         };
         let mut step = Step { epoch: 1, rows: rows as u32, outputs: outputs as u32, ..Step::default() };
         step.row[..rows].fill(Row { output: u32::MAX, ..Row::default() });
-        step.alive = [[0, 32, 64, 96].map(|shift| (case.alive >> shift) as u32); 2];
+        step.alive = [support::snapshot(case.alive, rows); 2];
         let lanes_per_row_log2 = lanes_per_row_log2(self.columns as u32);
         let units = (self.weight_rows as u32).div_ceil(matmul_rows_per_unit(lanes_per_row_log2));
         let block = params::Matmul {
@@ -199,7 +201,7 @@ fn products_of_every_shape() {
             for (weight_rows, rows) in [(1, 9), (17, 16), (150, 17), (17, 33), (1, 64), (150, 128)] {
                 let product = Product::new(format, weight_rows, columns, rows);
                 product.check(Case::active(rows));
-                let alive = (u128::MAX >> (ROWS_MAX - rows)) & !(0b101 << 6);
+                let alive = support::all_alive(rows) & !(0b101 << 6);
                 product.check(Case { alive, addend: Addend::Separate, groups: 1, ..Case::active(rows) });
                 product.check(Case { alive, addend: Addend::Output, groups: 3, ..Case::active(rows) });
             }
@@ -220,9 +222,25 @@ fn products_of_every_number_of_tiles() {
 /// Rows that count in one tile only, in each half of the waves, and nowhere.
 #[test]
 fn products_of_which_few_rows_count() {
-    let product = Product::new(Format::F16, 70, 64, ROWS_MAX);
+    let product = Product::new(Format::F16, 70, 64, BAND_ROWS);
     for alive in [0, 1, 1 << 63, 1 << 64, 1 << 127, 0xFFFF << 32, 0xFFFF << 96, 1 << 16 | 1 << 80] {
-        product.check(Case { alive, addend: Addend::Output, ..Case::active(ROWS_MAX) });
+        product.check(Case { alive, addend: Addend::Output, ..Case::active(BAND_ROWS) });
+    }
+}
+
+/// Steps of several bands of rows: a last one of two rows and of any number, three bands, bands without a row that counts.
+#[test]
+fn products_of_several_bands_of_rows() {
+    for format in FORMATS {
+        let product = Product::new(format, 70, 60, ROWS_MAX);
+        for (index, (rows, alive)) in
+            [(130, u128::MAX), (256, 1 << 127 | 1), (300, u128::MAX << 91), (512, u128::MAX << 5), (400, 0)]
+                .into_iter()
+                .enumerate()
+        {
+            let addend = [Addend::None, Addend::Separate, Addend::Output][index % 3];
+            product.check(Case { alive, addend, groups: [1, 3, 8][index % 3], ..Case::active(rows) });
+        }
     }
 }
 
@@ -324,7 +342,7 @@ fn a_fault_is_seen() {
         ("x read before it is there", Format::F16, 128, [0xBFC6_0000, NOTHING], "counters"),
     ] {
         let product = Product::new(format, 40, 300, rows);
-        let alive = (u128::MAX >> (ROWS_MAX - rows)) & !0b100;
+        let alive = support::all_alive(rows) & !0b100;
         let case = Case { alive, addend: Addend::Output, ..Case::active(rows) };
         assert!(product.run(case, None).difference.is_none(), "{what}");
         let text = match catch_unwind(AssertUnwindSafe(|| product.run(case, Some(fault)))) {

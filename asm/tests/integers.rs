@@ -11,7 +11,7 @@ use support::weights::{self, Format, Random, Weights};
 use zerocopy::IntoBytes;
 use zrt_protocol::params::{self, RowSet};
 use zrt_protocol::{
-    ROWS_MAX, Row, Step, integer_lanes_per_row_log2, matmul_rows_per_unit, quantised_segments,
+    BAND_ROWS, ROWS_MAX, Row, Step, integer_lanes_per_row_log2, matmul_rows_per_unit, quantised_segments,
 };
 
 /// Integer formats whose rows may have so many columns.
@@ -24,7 +24,7 @@ fn formats(columns: usize) -> impl Iterator<Item = Format> {
 fn step_of(rows: usize, alive: u128, outputs: usize) -> Step {
     let mut step = Step { epoch: 1, rows: rows as u32, outputs: outputs as u32, ..Step::default() };
     step.row[..rows].fill(Row { output: u32::MAX, ..Row::default() });
-    step.alive = [[0, 32, 64, 96].map(|shift| (alive >> shift) as u32); 2];
+    step.alive = [support::snapshot(alive, rows); 2];
     step
 }
 
@@ -110,7 +110,7 @@ impl Case {
         Case {
             of_outputs: false,
             rows,
-            alive: u128::MAX >> (ROWS_MAX - rows),
+            alive: support::all_alive(rows),
             addend: Addend::None,
             groups: 2,
             bias: 0,
@@ -177,7 +177,7 @@ impl Product {
             Addend::Output => output_va,
         };
         let mut expected = device.words(output_va, output_words);
-        for row in (0..case.rows).filter(|row| case.alive >> row & 1 == 1) {
+        for row in (0..case.rows).filter(|row| support::is_alive(case.alive, *row)) {
             is_expected &= integers.row(&device, row) == stored(&self.x[row], limbs);
             let at = row * output_stride / 4;
             for (number, blocks) in self.matrix.blocks.chunks(self.columns / 32).enumerate() {
@@ -256,7 +256,7 @@ fn products_of_tiles_of_every_format_shape_and_mode() {
             for (limbs, weight_rows) in [(1, 1), (1, 150), (2, 37)] {
                 let product = Product::new(format, limbs, weight_rows, columns, rows);
                 product.check(Case::active(rows));
-                let alive = (u128::MAX >> (ROWS_MAX - rows)) & !(0b101 << 7);
+                let alive = support::all_alive(rows) & !(0b101 << 7);
                 product.check(Case { alive, addend: Addend::Separate, ..Case::active(rows) });
                 if rows > 32 {
                     product.check(Case { has_parts: false, alive, ..Case::active(rows) });
@@ -282,16 +282,39 @@ fn products_of_tiles_whatever_the_parts_have() {
 /// Tiles without a row that counts, of one half of the waves and of both; every row count at which the halves change.
 #[test]
 fn products_of_tiles_of_which_few_rows_count() {
-    let product = Product::new(Format::Q4_K, 1, 70, 512, ROWS_MAX);
+    let product = Product::new(Format::Q4_K, 1, 70, 512, BAND_ROWS);
     let alone = |row: u32| 1 << row;
     for alive in
         [0, alone(0), alone(63), alone(64), alone(127), 0xFFFF << 32, 0xFFFF << 96, 1 << 16 | 1 << 80]
     {
-        product.check(Case { alive, addend: Addend::Output, ..Case::active(ROWS_MAX) });
+        product.check(Case { alive, addend: Addend::Output, ..Case::active(BAND_ROWS) });
     }
     for rows in [10, 16, 17, 32, 33, 48, 64, 80, 81, 96, 112, 113, 127] {
         product.check(Case { addend: Addend::Separate, ..Case::active(rows) });
         product.check(Case { alive: 1 << (rows - 1), ..Case::active(rows) });
+    }
+}
+
+/// Steps of several bands of rows: a last one of two rows and of any number, three bands, bands without a row that counts.
+#[test]
+fn products_of_several_bands_of_rows() {
+    for (format, limbs, columns) in [(Format::Q4_K, 1, 512), (Format::Q6_K, 2, 256), (Format::Q8_0, 1, 96)] {
+        let product = Product::new(format, limbs, 37, columns, ROWS_MAX);
+        for (index, (rows, alive)) in
+            [(130, u128::MAX), (256, 1 << 127 | 1), (300, u128::MAX << 91), (512, u128::MAX << 5), (400, 0)]
+                .into_iter()
+                .enumerate()
+        {
+            let addend = [Addend::None, Addend::Separate, Addend::Output][index % 3];
+            let has_parts = index % 2 == 0;
+            product.check(Case {
+                alive,
+                addend,
+                has_parts,
+                groups: [1, 3, 8][index % 3],
+                ..Case::active(rows)
+            });
+        }
     }
 }
 
@@ -312,7 +335,7 @@ fn products_of_any_rows_by_any_workgroups() {
     for (format, limbs, columns) in
         [(Format::Q4_K, 1, 1280), (Format::Q8_0, 2, 96), (Format::Q6_K, 2, 512), (Format::Q4_0, 1, 1056)]
     {
-        let product = Product::new(format, limbs, 70, columns, ROWS_MAX);
+        let product = Product::new(format, limbs, 70, columns, BAND_ROWS);
         for (index, (rows, alive)) in
             [(128, u128::MAX), (128, 1 << 127 | 1 << 64 | 1 << 63 | 1), (5, 0b10110), (3, 0)]
                 .into_iter()

@@ -9,7 +9,7 @@ use support::reference as cpu;
 use support::weights::{self, Format, Random, Weights};
 use zerocopy::IntoBytes;
 use zrt_protocol::params::{self, RowSet};
-use zrt_protocol::{Output, ROWS_MAX, Row, Step};
+use zrt_protocol::{BAND_ROWS, Output, ROWS_MAX, Row, Step};
 
 /// Bytes from one row of a buffer to the next: more than the row has.
 fn stride_of(elements: usize) -> usize {
@@ -20,8 +20,7 @@ fn stride_of(elements: usize) -> usize {
 fn step_of(rows: &[Row], alive: u128, outputs: usize) -> Step {
     let mut step = Step { epoch: 1, rows: rows.len() as u32, outputs: outputs as u32, ..Step::default() };
     step.row[..rows.len()].copy_from_slice(rows);
-    let words = [0, 32, 64, 96].map(|shift| (alive >> shift) as u32);
-    step.alive = [words; 2];
+    step.alive = [support::snapshot(alive, rows.len()); 2];
     for (number, output) in step.output[..outputs].iter_mut().enumerate() {
         *output = Output { row: number as u32, slot: number as u32 };
     }
@@ -55,7 +54,7 @@ struct Case {
 impl Case {
     /// Active rows, all alive.
     fn active(rows: usize) -> Case {
-        let alive = u128::MAX >> (ROWS_MAX - rows);
+        let alive = support::all_alive(rows);
         Case { set: RowSet::AllActive, rows, alive, addend: Addend::None, groups: None }
     }
 }
@@ -99,7 +98,7 @@ impl Product {
         let output_words = (case.rows - 1) * output_stride / 4 + self.weight_rows;
         let mut random = Random::new(output_words as u64);
         let addend = random.reals(output_words);
-        let counts = |row: usize| case.set == RowSet::AllOutputs || case.alive >> row & 1 == 1;
+        let counts = |row: usize| case.set == RowSet::AllOutputs || support::is_alive(case.alive, row);
 
         let output_va = match case.addend {
             Addend::Output => device.upload(&addend),
@@ -204,7 +203,7 @@ fn matmul_of_any_rows_by_any_workgroups() {
     for (format, columns) in
         [(Format::F16, 44), (Format::F32, 172), (Format::Q8_0, 64), (Format::Q4_K, 256), (Format::BF16, 1036)]
     {
-        let product = Product::new(format, 70, columns, ROWS_MAX);
+        let product = Product::new(format, 70, columns, BAND_ROWS);
         for (index, (rows, alive)) in masks.into_iter().enumerate() {
             let addend = [Addend::None, Addend::Separate, Addend::Output][index % 3];
             let groups = Some([1, 3, 9][(index + columns / 4) % 3]);
@@ -214,6 +213,24 @@ fn matmul_of_any_rows_by_any_workgroups() {
         {
             let groups = Some(groups);
             product.check(Case { set: RowSet::AllOutputs, rows, alive: 0, addend, groups });
+        }
+    }
+}
+
+/// Steps of several bands: whole ones and a short last one, three of them, bands without a row that counts, workgroups
+/// that have units of several.
+#[test]
+fn matmul_of_several_bands_of_rows() {
+    for (format, columns) in [(Format::F32, 44), (Format::Q4_K, 256), (Format::Q8_0, 1056)] {
+        let product = Product::new(format, 70, columns, ROWS_MAX);
+        for (index, (rows, alive)) in
+            [(129, u128::MAX), (256, 1 << 127 | 1), (300, u128::MAX << 91), (512, 0x1F), (400, 0)]
+                .into_iter()
+                .enumerate()
+        {
+            let addend = [Addend::None, Addend::Separate, Addend::Output][index % 3];
+            let groups = [Some(1), Some(3), Some(8), None][(index + columns / 4) % 4];
+            product.check(Case { set: RowSet::AllActive, rows, alive, addend, groups });
         }
     }
 }
@@ -261,7 +278,7 @@ fn matmul_takes_the_snapshot_that_it_is_told() {
     let product = Product::new(Format::F32, 40, 44, 5);
     let mut run = product.prepare(Case { alive: 0b10010, ..Case::active(5) });
     let mut step = step_of(&[Row::default(); 5], 0b10010, 0);
-    step.alive[0] = [0b01101, 0, 0, 0];
+    step.alive[0] = support::snapshot(0b01101, 5);
     run.block.header.step_va = run.device.upload(&[step]);
     run.block.header.rows |= 256;
     run.device.run(&product.kernel(), run.block.as_bytes(), 2);
@@ -380,7 +397,9 @@ impl Embedding {
         let output_words = (rows.len() - 1) * stride / 4 + columns;
         let output_va = device.allocate(output_words * 4);
         let mut expected = device.words(output_va, output_words);
-        for (number, token) in tokens.iter().enumerate().filter(|(number, _)| alive >> number & 1 == 1) {
+        for (number, token) in
+            tokens.iter().enumerate().filter(|(number, _)| support::is_alive(alive, *number))
+        {
             let table_row = if (*token as usize) < vocabulary { *token as usize } else { 0 };
             let values = &matrix.values[table_row * columns..(table_row + 1) * columns];
             for (word, value) in expected[number * stride / 4..].iter_mut().zip(values) {

@@ -32,7 +32,7 @@ pub use extras::{
 pub use layout::{Layout, Numbers};
 pub use plan_state::{PlanState, STATUS_LOOKS, Status};
 pub use slot::{FinishReason, PAGE_TOKENS, SLOTS_MAX, STOP_TOKENS_MAX, Slot, SlotPhase, SlotState};
-pub use step::{Output, ROWS_MAX, Row, Step};
+pub use step::{BAND_ROWS, Output, ROWS_MAX, Row, Step, bands};
 pub use tape::{
     ARRIVALS_OFFSET, ARRIVED_OFFSET, BODIES, Breadcrumb, COUNTERS_OFFSET, Start, TAPE_END,
     TAPE_WAIT_OFFSET_BITS, TAPE_WAITS_MAX, TapeEntry, TapeWait,
@@ -80,6 +80,7 @@ pub const NUMBERS: &[Numbers] = &[
 pub const CONSTANTS: &[(&str, u32)] = &[
     ("ARRIVALS_OFFSET", ARRIVALS_OFFSET),
     ("ARRIVED_OFFSET", ARRIVED_OFFSET),
+    ("BAND_ROWS", BAND_ROWS as u32),
     ("BIASES_MAX", BIASES_MAX as u32),
     ("CHUNK_COLUMNS", CHUNK_COLUMNS),
     ("COUNTED_TOKENS_MAX", COUNTED_TOKENS_MAX),

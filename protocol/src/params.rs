@@ -49,9 +49,9 @@ numbers! {
         EachActive = 1,
         /// `units` for each output row.
         EachOutput = 2,
-        /// `units` in all, each for every active row; none if there is no active row.
+        /// `units` for each band of active rows ([`crate::bands`]), each for all rows of the band.
         AllActive = 3,
-        /// `units` in all, each for every output row; none if there is no output row.
+        /// `units` in all, each for every output row; none if there is no output row. Outputs fit one band.
         AllOutputs = 4,
     }
 }

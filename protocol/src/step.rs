@@ -10,8 +10,22 @@
 use crate::layout::layout;
 use crate::slot::SLOTS_MAX;
 
-/// Maximum number of rows of a step: a decoding row of every slot, and as many prompt rows.
-pub const ROWS_MAX: usize = 128;
+/// Maximum number of rows of a step.
+pub const ROWS_MAX: usize = 512;
+/// Rows of a band: what a unit of an operation over all rows works on. A step has bands of this many rows, the last
+/// one fewer.
+pub const BAND_ROWS: usize = 128;
+/// Dwords of a snapshot of live rows.
+const ALIVE_DWORDS: usize = ROWS_MAX / 32;
+
+/// How many times an operation over all rows has its units in a step of `rows` rows: once for each band, and once for
+/// a band without rows where there are three, because a shift tells a unit from its band.
+pub const fn bands(rows: u32) -> u32 {
+    match rows.div_ceil(BAND_ROWS as u32) {
+        0 => 0,
+        count => count.next_power_of_two(),
+    }
+}
 
 layout! {
     /// One (slot, position) of a step.
@@ -49,9 +63,9 @@ layout! {
         /// Bit 0: leave; there is no further step.
         flags: u32,
         /// Which rows still count, one bit each: two snapshots, of even and of odd layers.
-        alive: [[u32; 4]; 2],
+        alive: [[u32; ALIVE_DWORDS]; 2],
         /// 0.
-        reserved: [u32; 52],
+        reserved: [u32; 60 - 2 * ALIVE_DWORDS],
         /// The active rows.
         row: [Row; ROWS_MAX],
         /// The output rows.
@@ -67,18 +81,24 @@ mod tests {
     #[test]
     fn a_step_lies_as_written_down() {
         let expected = "\
-Step 2816
+Step 8960
    0 epoch
    4 rows
    8 outputs
   12 flags
   16 alive
-  48 reserved
+ 144 reserved
  256 row
-2304 output
+8448 output
 ";
         assert_eq!(written(&Step::LAYOUT), expected);
         assert_eq!(written(&Row::LAYOUT), "Row 16\n   0 slot\n   4 position\n   8 token\n  12 output\n");
         assert_eq!(written(&Output::LAYOUT), "Output 8\n   0 row\n   4 slot\n");
+    }
+
+    #[test]
+    fn bands_are_counted_by_powers_of_two() {
+        let rows = [0, 1, 128, 129, 256, 257, 384, 385, 512];
+        assert_eq!(rows.map(bands), [0, 1, 1, 2, 2, 4, 4, 4, 4]);
     }
 }

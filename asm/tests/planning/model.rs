@@ -441,7 +441,7 @@ fn rows(world: &mut World, order: &[usize], seen: &mut Seen) {
     seen.note_if(count == 0, "a step without rows");
     world.step.rows = count;
     world.step.outputs = outputs;
-    let mut alive = [0; 4];
+    let mut alive = [0; ROWS_MAX / 32];
     for row in 0..count as usize {
         alive[row / 32] |= 1 << (row % 32);
     }

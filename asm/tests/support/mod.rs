@@ -9,7 +9,7 @@ pub mod weights;
 
 use harness::Device;
 use weights::Weights;
-use zrt_protocol::{Output, Row, SLOTS_MAX, Step};
+use zrt_protocol::{BAND_ROWS, Output, ROWS_MAX, Row, SLOTS_MAX, Step};
 
 /// Errors of `v_rcp_f32` and `v_sqrt_f32`, in units in the last place.
 pub const BIASES: [i32; 3] = [-1, 0, 1];
@@ -24,6 +24,25 @@ pub fn assert_same(what: &str, found: &[f32], expected: &[f32]) {
             "{what}: element {index} is {found:e}, expected {expected:e}"
         );
     }
+}
+
+/// Whether a row counts. The pattern has a bit for each row of a band, and is turned by 37 bits for each further band.
+pub fn is_alive(pattern: u128, row: usize) -> bool {
+    pattern.rotate_left(37 * (row / BAND_ROWS) as u32) >> (row % BAND_ROWS) & 1 == 1
+}
+
+/// The pattern of so many rows of which all count.
+pub fn all_alive(rows: usize) -> u128 {
+    u128::MAX >> BAND_ROWS.saturating_sub(rows)
+}
+
+/// The snapshot of a step with so many rows and this pattern.
+pub fn snapshot(pattern: u128, rows: usize) -> [u32; ROWS_MAX / 32] {
+    let mut words = [0; ROWS_MAX / 32];
+    for row in (0..rows).filter(|row| is_alive(pattern, *row)) {
+        words[row / 32] |= 1 << (row % 32);
+    }
+    words
 }
 
 pub fn planes(device: &mut Device, weights: &Weights) -> [u64; 4] {

@@ -21,8 +21,8 @@ use zrt_device::{Buffer, Device};
 use zrt_mem::{ByteLen, Heap};
 use zrt_protocol::params::{Header, JOINED_SHIFT, KernelOpcode, Matmul, PARAMETER_BLOCKS, RowSet};
 use zrt_protocol::{
-    Output, PAGE_TOKENS, Row, SLOTS_MAX, Step, TILED_ROWS_MIN, float_tiles_rows_per_unit, joined_log2,
-    matmul_rows_per_unit, tiled_weight_rows_per_unit,
+    BAND_ROWS, Output, PAGE_TOKENS, Row, SLOTS_MAX, Step, TILED_ROWS_MIN, float_tiles_rows_per_unit,
+    joined_log2, matmul_rows_per_unit, tiled_weight_rows_per_unit,
 };
 
 pub use zrt_protocol::ROWS_MAX;
@@ -44,7 +44,7 @@ pub enum StepRows {
     },
     /// So many consecutive rows of one slot's prompt; the last one has an output.
     Prompt {
-        /// Rows, 1..=128.
+        /// Rows, 1..=[`ROWS_MAX`].
         rows: u32,
         /// Position of the first.
         position: u32,
@@ -56,8 +56,10 @@ pub enum StepRows {
 pub struct TaskUnits {
     /// Units of the whole step.
     pub total: u32,
-    /// Rows that each unit works on: 1 where a unit belongs to a row, and all of them otherwise.
+    /// Rows that each unit works on: 1 where a unit belongs to a row, and otherwise those of a band.
     pub rows_of_unit: u32,
+    /// Bands of rows, each of which has all units; a band without rows is not counted.
+    pub bands: u32,
     /// True if a unit belongs to a row.
     pub is_of_a_row: bool,
     /// log2 of how many of the header's units a unit stands for.
@@ -74,22 +76,31 @@ impl TaskUnits {
             () => rows.rows(),
         };
         let is_of_a_row = is(RowSet::EachActive) || is(RowSet::EachOutput);
+        let is_of_one = is_of_a_row || is(RowSet::Once);
+        let bands = if is_of_one { 1 } else { counted.div_ceil(BAND_ROWS as u32) };
         if let Some(product) = matmul(task)
             && product.is_tiled(counted)
         {
-            let (total, _) = product.tiled_units(counted);
-            return TaskUnits { total, rows_of_unit: counted, is_of_a_row, joined_log2: 0 };
+            let (of_band, _) = product.tiled_units(of_first_band(counted));
+            let rows_of_unit = of_first_band(counted);
+            return TaskUnits { total: of_band * bands, rows_of_unit, bands, is_of_a_row, joined_log2: 0 };
         }
-        let times = if is_of_a_row { counted } else { 1 };
+        let times = if is_of_a_row { counted } else { bands };
         let all = units.saturating_mul(times);
         let joined_log2 = joined_log2(all, task.header.rows >> JOINED_SHIFT, groups);
         TaskUnits {
             total: all >> joined_log2,
-            rows_of_unit: if is_of_a_row || is(RowSet::Once) { 1 } else { counted },
+            rows_of_unit: if is_of_one { 1 } else { of_first_band(counted) },
+            bands,
             is_of_a_row,
             joined_log2,
         }
     }
+}
+
+/// Rows of the first band, which has most.
+fn of_first_band(rows: u32) -> u32 {
+    rows.min(BAND_ROWS as u32)
 }
 
 /// A MATMUL.
@@ -142,8 +153,9 @@ fn cut(task: &mut Task, rows: StepRows, (units, joined_log2): (u32, u32)) {
         let block = product.block;
         let counted =
             if block.header.rows & 0xff == RowSet::AllOutputs as u32 { rows.outputs() } else { rows.rows() };
+        let of_band = of_first_band(counted);
         let of_unit = match product.is_tiled(counted) {
-            true => product.tiled_rows_per_unit(counted) * product.tiled_units(counted).1,
+            true => product.tiled_rows_per_unit(of_band) * product.tiled_units(of_band).1,
             false => matmul_rows_per_unit(block.lanes_per_row_log2),
         };
         write(offset_of!(Matmul, weight_rows), block.weight_rows.min(units * of_unit));
@@ -322,10 +334,16 @@ fn lowered(
 mod tests {
     use super::*;
 
+    fn first_dword(value: u32) -> [u32; ROWS_MAX / 32] {
+        let mut dwords = [0; ROWS_MAX / 32];
+        dwords[0] = value;
+        dwords
+    }
+
     #[test]
     fn a_decoding_step_has_a_row_and_an_output_of_each_slot() {
         let step = StepRows::Decode { slots: 3, position: 9 }.step();
-        assert_eq!((step.rows, step.outputs, step.alive), (3, 3, [[7, 0, 0, 0]; 2]));
+        assert_eq!((step.rows, step.outputs, step.alive), (3, 3, [first_dword(7); 2]));
         assert_eq!(step.row[2], Row { slot: 2, position: 9, token: 2, output: 2 });
         assert_eq!(step.output[2], Output { row: 2, slot: 2 });
     }
@@ -343,8 +361,13 @@ mod tests {
         };
         let rows = StepRows::Prompt { rows: 20, position: 0 };
         let of = |set| TaskUnits::of(&task(set, 3), rows, 128);
-        let units =
-            |total, rows_of_unit, is_of_a_row| TaskUnits { total, rows_of_unit, is_of_a_row, joined_log2: 0 };
+        let units = |total, rows_of_unit, is_of_a_row| TaskUnits {
+            total,
+            rows_of_unit,
+            bands: 1,
+            is_of_a_row,
+            joined_log2: 0,
+        };
         assert_eq!(of(RowSet::EachActive), units(60, 1, true));
         assert_eq!(of(RowSet::EachOutput), units(3, 1, true));
         assert_eq!(of(RowSet::AllActive), units(3, 20, false));
@@ -379,6 +402,8 @@ mod tests {
         };
         let of = |block, rows| TaskUnits::of(&task(block), StepRows::Prompt { rows, position: 0 }, 128).total;
         assert_eq!([8, 9, 32, 33, 128].map(|rows| of(block, rows)), [128, 128, 128, 64, 64]);
+        // 64 units for each band of rows.
+        assert_eq!([129, 256, 257, 512].map(|rows| of(block, rows)), [128, 128, 192, 256]);
         let divided = Matmul { tile_parts_log2: 1, ..block };
         assert_eq!([9, 32, 33, 128].map(|rows| of(divided, rows)), [128; 4]);
         // 128 weight rows of 256 columns are one unit of the tape, and two turns of tiles.

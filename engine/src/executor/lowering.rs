@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 use zerocopy::{Immutable, IntoBytes};
 use zrt_mem::{ByteLen, GpuVa};
 use zrt_protocol::params::{self, Header, JOINED_SHIFT, RowSet, SNAPSHOT_SHIFT};
-use zrt_protocol::{CHUNK_COLUMNS, GROUP_ITEMS, PAGE_TOKENS, TILE_ROWS, WAVE_LANES};
+use zrt_protocol::{CHUNK_COLUMNS, GROUP_ITEMS, PAGE_TOKENS, TILE_ROWS, WAVE_LANES, bands};
 
 /// Bytes that a lane loads at once; a shorter piece of weights is not prefetched.
 const PIECE_BYTES_MIN: u32 = 16;
@@ -193,13 +193,17 @@ fn once(kernel: &'static str, header: Header, parameters: impl IntoBytes + Immut
 impl Lowered {
     fn into_task(self, addresses: &Addresses<'_>, index: usize) -> Task {
         let instruction = &addresses.plan.instructions[index];
-        let each = [RowSet::EachActive as u32, RowSet::EachOutput as u32];
-        let rows = if each.contains(&(self.header.rows & 0xff)) { addresses.plan.rows } else { 1 };
+        let is = |set: RowSet| self.header.rows & 0xff == set as u32;
+        let times = match () {
+            () if is(RowSet::EachActive) || is(RowSet::EachOutput) => addresses.plan.rows,
+            () if is(RowSet::AllActive) => bands(addresses.plan.rows),
+            () => 1,
+        };
         Task {
             kernel: self.kernel,
             header: self.header,
             weight_pieces: addresses.weight_pieces(&instruction.node),
-            units_max: self.header.units.saturating_mul(rows),
+            units_max: self.header.units.saturating_mul(times),
             barrier_before: instruction.barrier_before || index == 0,
             instruction: Some(index),
             parameters: self.parameters,

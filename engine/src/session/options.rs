@@ -77,7 +77,8 @@ pub struct SessionOptions {
     pub context: u32,
     /// Pages of the key-value cache; `None`: enough for every slot's whole context.
     pub pages: Option<u32>,
-    /// Maximum number of prompt rows of a step; a step has at most 128 rows.
+    /// Maximum number of prompt rows of a step; a step has at most 512 rows. More of
+    /// them read weights less often, but a step with more takes longer, and requests that generate wait for it.
     pub chunk_rows: u32,
     /// How keys and values are stored.
     pub kv_format: KvFormat,
@@ -213,7 +214,7 @@ impl SessionOptions {
             "chunk rows",
             options.chunk_rows.into(),
             (1..=CHUNK_ROWS_MAX).contains(&options.chunk_rows),
-            "1 to 128",
+            "1 to 512",
         )?;
         let is_ring = |entries: u32| entries.is_power_of_two() && (2..=4096).contains(&entries);
         let input = options.input_entries;

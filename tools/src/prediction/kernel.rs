@@ -172,14 +172,15 @@ pub fn bounds(unit: &Work, spread: &Spread, level: Level, card: &Card) -> Bounds
     let all = *unit * spread.units;
     // Lanes that load the same bytes bring their line once.
     let brought = all.vector_bytes.min(all.lines * LINE_BYTES);
-    let shared = (brought - all.stream_bytes).max(0.0) * card.l0_miss_share;
+    let first = all.stream_bytes + all.repeated_bytes;
+    let shared = (brought - first).max(0.0) * card.l0_miss_share;
     let again = (all.lines * LINE_BYTES - all.vector_bytes).max(0.0) * card.l0_thrash_share;
     let mut bounds = Bounds {
         issue_us: issue_clocks(&of_compute_unit, waves_together, card) / clocks_per_us,
         lines_us: lines.max(bytes) / clocks_per_us,
         lds_us: of_compute_unit.lds_clocks / clocks_per_us,
         latency_us: turns * latency_us(unit, spread.waves_per_group, level, card),
-        gl2_us: (all.stream_bytes + shared + again) / Level::Gl2.bytes_per_us(card),
+        gl2_us: (first + shared + again) / Level::Gl2.bytes_per_us(card),
         bandwidth_us: all.stream_bytes / level.bytes_per_us(card),
         time_us: 0.0,
         bound: Bound::Issue,
@@ -322,6 +323,22 @@ mod tests {
         // Twice the groups on a compute unit: half the turns.
         let twice = Spread { groups: 256.0, ..spread(256.0, 2.0) };
         assert_eq!(bounds(&unit, &twice, Level::Memory, &card()).time_us, 10.0);
+    }
+
+    /// By hand: of 1 MB each, a quarter from memory, three quarters from GL2 because other rows have brought them: 64 units
+    /// bring 16 MB at 600 GB/s, and 64 MB at 3000 GB/s through GL2.
+    #[test]
+    fn weights_that_other_rows_have_brought_come_from_gl2() {
+        let unit = Work {
+            stream_bytes: 250_000.0,
+            repeated_bytes: 750_000.0,
+            vector_bytes: 1_000_000.0,
+            lines: 7812.5,
+            ..Work::default()
+        };
+        let found = bounds(&unit, &spread(64.0, 1.0), Level::Memory, &card());
+        assert!((found.bandwidth_us - 16_000.0 / 600.0).abs() < 1e-9, "{}", found.bandwidth_us);
+        assert!((found.gl2_us - 64_000.0 / 3000.0).abs() < 1e-9, "{}", found.gl2_us);
     }
 
     /// By hand: 65 units on 64 groups take two turns, 64 take one.

@@ -133,6 +133,8 @@ impl Samples {
         let rows = match (units.is_of_a_row, units.rows_of_unit) {
             (true, _) | (_, 1) => None,
             (false, rows) if rows == sampled.rows.rows() => Some(sampled.rows),
+            // A band of a prompt is a step of as many rows.
+            (false, rows) if units.bands > 1 => Some(StepRows::Prompt { rows, position }),
             (false, slots) => Some(few(slots)),
         };
         let mut unit = if units.is_of_a_row && units_of_row < 2 {
@@ -149,7 +151,9 @@ impl Samples {
                 None => unit,
             }
         };
-        unit.stream_bytes = sampled.stream_bytes(task) / f64::from(units.total.max(1));
+        let weights = sampled.stream_bytes(task);
+        unit.stream_bytes = weights / f64::from(units.total.max(1));
+        unit.repeated_bytes = unit.stream_bytes * f64::from(units.bands.saturating_sub(1));
         Ok(unit)
     }
 

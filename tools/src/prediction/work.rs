@@ -67,6 +67,8 @@ pub struct Work {
     pub lds_clocks: f64,
     /// Bytes that no cache of a compute unit can hold yet: weights, keys, values. Told by whoever knows the buffers.
     pub stream_bytes: f64,
+    /// Weights that units of other rows bring from memory at about the same time, so that they come from GL2.
+    pub repeated_bytes: f64,
 }
 
 /// Vector loads and stores since the last wait for some, and instructions since the last of them, over waves.
@@ -77,7 +79,8 @@ struct Pending {
 }
 
 impl Work {
-    /// The counts of a profile of waves with `lanes` lanes, without [`Work::stream_bytes`].
+    /// The counts of a profile of waves with `lanes` lanes, without [`Work::stream_bytes`] and
+    /// [`Work::repeated_bytes`].
     pub fn of(profile: &Profile, lanes: u32) -> Work {
         // The vector unit takes a wave64 in two passes.
         let passes = f64::from(lanes.div_ceil(32).max(1));
@@ -206,6 +209,7 @@ impl Work {
             scalar_bytes: of(self.scalar_bytes, other.scalar_bytes),
             lds_clocks: of(self.lds_clocks, other.lds_clocks),
             stream_bytes: of(self.stream_bytes, other.stream_bytes),
+            repeated_bytes: of(self.repeated_bytes, other.repeated_bytes),
         }
     }
 }
