@@ -10,11 +10,12 @@ use zrt_protocol::quantised_row_bytes;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Activations {
     /// As computed.
-    #[default]
     F32,
     /// Blocks of 32 integers of at most 127 with a common factor.
     A8,
-    /// Blocks of 32 integers of at most 32512 with a common factor: two signed bytes each.
+    /// Blocks of 32 integers of at most 32512 with a common factor: two signed bytes each. The default: as close to
+    /// [`Activations::F32`] as sums in another order are, at the speed of integers (decision 35).
+    #[default]
     A16,
     /// Rounded to the type of the weights, for matrix instructions of 16-bit floats, in steps of
     /// [`TILED_ROWS_MIN`](zrt_protocol::TILED_ROWS_MIN) rows or more. The bits are the chip's own and may depend on the

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use zerocopy::IntoBytes;
 use zrt_bringup::{DeviceChoice, Inspect, OpenError, OpenOptions, VirtualOptions};
 use zrt_device::{Attachment, Device};
+use zrt_engine::activations::Activations;
 use zrt_engine::memory_plan::AllocationId;
 use zrt_engine::model::Model;
 use zrt_engine::session::{Event, Handle, Mode, Session, SessionError, SessionOptions, Unfinished};
@@ -47,6 +48,7 @@ fn options() -> SessionOptions {
         chunk_rows: 16,
         output_entries: 128,
         hang_after: HANG_AFTER,
+        activations: Activations::F32,
         ..SessionOptions::default()
     }
 }

@@ -41,6 +41,7 @@ fn options(mode: Mode) -> SessionOptions {
         context: CONTEXT,
         chunk_rows: 10,
         output_entries: 128,
+        activations: Activations::F32,
         ..SessionOptions::default()
     }
 }

@@ -51,6 +51,7 @@ fn options(mode: Mode, groups: u32) -> SessionOptions {
         chunk_rows: 5,
         output_entries: 128,
         page_order_seed: Some(3),
+        activations: Activations::F32,
         ..SessionOptions::default()
     }
 }

@@ -5,6 +5,7 @@
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 use zrt_bringup::{DeviceChoice, Inspect, OpenOptions};
+use zrt_engine::activations::Activations;
 use zrt_engine::log_probabilities::LogProbabilities;
 use zrt_engine::model::Model;
 use zrt_engine::oracle::Oracle;
@@ -32,6 +33,7 @@ fn options(mode: Mode) -> SessionOptions {
         waiting_max: 16,
         context: CONTEXT,
         output_entries: 128,
+        activations: Activations::F32,
         ..SessionOptions::default()
     }
 }

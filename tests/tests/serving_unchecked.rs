@@ -58,6 +58,7 @@ fn check_on(mode: Mode, groups: Option<u32>, output_heap: Heap, open: &OpenOptio
         output_entries: 128,
         output_heap,
         page_order_seed: Some(3),
+        activations: Activations::F32,
         ..SessionOptions::default()
     };
     let mut session = session(&model, &options, open);
@@ -142,6 +143,7 @@ fn a_conversation_is_computed_once_and_its_tokens_do_not_show_it() {
                 chunk_rows: 7,
                 output_entries: 128,
                 page_order_seed: Some(5),
+                activations: Activations::F32,
                 ..SessionOptions::default()
             };
             converse(&model, &options, &OpenOptions::default());
@@ -163,6 +165,7 @@ fn a_conversation_is_clean_on_several_schedules() {
             kept: 2,
             context: 64,
             output_entries: 128,
+            activations: Activations::F32,
             ..SessionOptions::default()
         };
         let mut session = checked_session(&model, &options, seed);

@@ -5,6 +5,7 @@ use std::mem::size_of;
 use std::time::{Duration, Instant};
 use zerocopy::IntoBytes;
 use zrt_bringup::{DeviceChoice, Inspect, OpenOptions};
+use zrt_engine::activations::Activations;
 use zrt_engine::memory_plan::AllocationId;
 use zrt_engine::model::Model;
 use zrt_engine::session::{
@@ -33,6 +34,7 @@ fn options(mode: Mode, slots: u32) -> SessionOptions {
         waiting_max: 2,
         context: CONTEXT,
         output_entries: 128,
+        activations: Activations::F32,
         ..SessionOptions::default()
     }
 }

@@ -98,6 +98,7 @@ fn stress(model: &Model, seed: u64, requests: usize) -> Report {
         input_entries: 2 << random.range(0, 4),
         output_entries: 128,
         page_order_seed: Some(random.bits()),
+        activations: Activations::F32,
         ..SessionOptions::default()
     };
     // The parallel scheduler, or one thread that interleaves the waves as a seed says.
@@ -161,6 +162,7 @@ fn no_doorbell_after_the_first() {
         context: CONTEXT,
         groups: Some(1),
         output_entries: 256,
+        activations: Activations::F32,
         ..SessionOptions::default()
     };
     let mut session = open(&model, &options);
@@ -249,6 +251,7 @@ fn check_bits(
         groups: Some(groups),
         output_entries: 128,
         page_order_seed: Some(u64::from(groups * chunk_rows)),
+        activations: Activations::F32,
         ..SessionOptions::default()
     };
     let mut session = prepare_on(model, &options, VirtualOptions::default());
@@ -353,6 +356,7 @@ fn tokens_with_rounded_keys_and_values_are_those_of_the_oracle() {
             chunk_rows: 9,
             output_entries: 128,
             page_order_seed: Some(2),
+            activations: Activations::F32,
             ..SessionOptions::default()
         };
         let mut session = open(&model, &options);

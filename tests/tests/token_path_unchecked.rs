@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use zrt_bringup::{DeviceChoice, OpenOptions};
+use zrt_engine::activations::Activations;
 use zrt_engine::sampling::{LogitBias, SamplingOptions};
 use zrt_engine::session::{Event, Mode, Request, Session, SessionOptions};
 use zrt_tests::{load, repository_model};
@@ -36,6 +37,7 @@ fn sessions() -> Vec<Session> {
             context: 64,
             groups: Some(2),
             input_entries: 4,
+            activations: Activations::F32,
             ..SessionOptions::default()
         };
         Session::open(device, &model, &options, &mut |_, _| {}).expect("the session opens")

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::time::Duration;
+use zrt_engine::activations::Activations;
 use zrt_engine::memory_plan::AllocationId;
 use zrt_engine::model::Model;
 use zrt_engine::session::{Mode, SessionOptions};
@@ -37,6 +38,7 @@ fn loads(model: &Model, slots: u32) -> (u64, BTreeMap<String, u64>) {
         groups: Some(GROUPS),
         context: 16,
         output_entries: 128,
+        activations: Activations::F32,
         ..SessionOptions::default()
     };
     let (mut session, gpu) = checked_session_on(model, &options, 1);

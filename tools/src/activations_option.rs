@@ -7,7 +7,7 @@ use zrt_engine::activations::Activations;
 #[derive(Clone, Copy, Debug, Args)]
 pub struct ActivationsOption {
     /// Arithmetic of activations: f32, a8, a16, or f16, whose bits are the card's own
-    #[arg(long, value_name = "ARITHMETIC", default_value = "f32", value_parser = parse)]
+    #[arg(long, value_name = "ARITHMETIC", default_value = Activations::default().name(), value_parser = parse)]
     pub activations: Activations,
 }
 

@@ -120,7 +120,7 @@ impl Default for SessionOptions {
             pages: None,
             chunk_rows: (ROWS_MAX - SLOTS_MAX) as u32,
             kv_format: KvFormat::F32,
-            activations: Activations::F32,
+            activations: Activations::default(),
             groups: None,
             input_entries: 256,
             output_entries: 512,
