@@ -16,6 +16,7 @@
 .include "include/formats.inc"
 .include "body/matmul_quant.inc"
 .include "body/matmul_tiles.inc"
+.include "body/matmul_tile_units.inc"
 .include "body/matmul_tile_formats.inc"
 .include "body/matmul_integer.inc"
 .include "body/matmul_segments.inc"

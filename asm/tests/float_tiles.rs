@@ -228,7 +228,8 @@ fn products_of_which_few_rows_count() {
     }
 }
 
-/// Steps of several bands of rows: a last one of two rows and of any number, three bands, bands without a row that counts.
+/// Steps of several bands of rows: a last one of two rows and of any number, three bands, bands of which no row
+/// counts.
 #[test]
 fn products_of_several_bands_of_rows() {
     for format in FORMATS {
@@ -358,7 +359,7 @@ fn a_fault_is_seen() {
 /// f32 body takes.
 #[test]
 fn products_stay_within_their_budget() {
-    let expected = [(Format::F16, [0.0134, 0.0072, 0.0071]), (Format::BF16, [0.0143, 0.0077, 0.0076])];
+    let expected = [(Format::F16, [0.0134, 0.0072, 0.0071]), (Format::BF16, [0.0144, 0.0077, 0.0076])];
     let (mut table, mut expected_table) = (String::new(), String::new());
     for (format, expected) in expected {
         let product = Product::new(format, 128, 4096, 128);

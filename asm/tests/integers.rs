@@ -295,15 +295,14 @@ fn products_of_tiles_of_which_few_rows_count() {
     }
 }
 
-/// Steps of several bands of rows: a last one of two rows and of any number, three bands, bands without a row that counts.
+/// Steps of several bands of rows: a last one of two rows and of any number, three bands, bands of which no row
+/// counts.
 #[test]
 fn products_of_several_bands_of_rows() {
     for (format, limbs, columns) in [(Format::Q4_K, 1, 512), (Format::Q6_K, 2, 256), (Format::Q8_0, 1, 96)] {
         let product = Product::new(format, limbs, 37, columns, ROWS_MAX);
         for (index, (rows, alive)) in
-            [(130, u128::MAX), (256, 1 << 127 | 1), (300, u128::MAX << 91), (512, u128::MAX << 5), (400, 0)]
-                .into_iter()
-                .enumerate()
+            [(130, u128::MAX), (300, u128::MAX << 91), (512, 0x1F << 40), (400, 0)].into_iter().enumerate()
         {
             let addend = [Addend::None, Addend::Separate, Addend::Output][index % 3];
             let has_parts = index % 2 == 0;
@@ -401,20 +400,20 @@ fn a_fault_is_seen() {
 fn products_stay_within_their_budget() {
     let expected = [
         (Format::Q8_0, [[0.028, 0.017], [0.038, 0.027]]),
-        (Format::Q4_0, [[0.080, 0.035], [0.099, 0.054]]),
+        (Format::Q4_0, [[0.080, 0.035], [0.100, 0.054]]),
         (Format::Q4_K, [[0.079, 0.038], [0.100, 0.059]]),
         (Format::Q6_K, [[0.092, 0.031], [0.108, 0.047]]),
         (Format::Q4_1, [[0.075, 0.033], [0.093, 0.051]]),
         (Format::Q5_0, [[0.111, 0.034], [0.127, 0.050]]),
         (Format::Q5_1, [[0.085, 0.031], [0.100, 0.045]]),
         (Format::Q2_K, [[0.230, 0.097], [0.289, 0.157]]),
-        (Format::Q3_K, [[0.206, 0.062], [0.237, 0.093]]),
+        (Format::Q3_K, [[0.206, 0.062], [0.238, 0.093]]),
         (Format::Q5_K, [[0.106, 0.035], [0.122, 0.051]]),
         (Format::IQ4_NL, [[0.176, 0.047], [0.195, 0.066]]),
         (Format::IQ4_XS, [[0.203, 0.052], [0.223, 0.072]]),
         (Format::MXFP4, [[0.186, 0.050], [0.206, 0.070]]),
-        (Format::IQ_CODES, [[0.204, 0.054], [0.229, 0.080]]),
-        (Format::INT8, [[0.025, 0.016], [0.035, 0.025]]),
+        (Format::IQ_CODES, [[0.204, 0.055], [0.229, 0.080]]),
+        (Format::INT8, [[0.026, 0.016], [0.035, 0.025]]),
     ];
     let (mut table, mut expected_table) = (String::new(), String::new());
     for (format, ratios) in expected {
@@ -435,21 +434,21 @@ fn products_stay_within_their_budget() {
 #[test]
 fn products_of_tiles_stay_within_their_budget() {
     let expected = [
-        (Format::Q8_0, [[0.0090, 0.0050], [0.0120, 0.0081]]),
+        (Format::Q8_0, [[0.0090, 0.0050], [0.0121, 0.0081]]),
         (Format::Q4_0, [[0.0099, 0.0052], [0.0130, 0.0083]]),
-        (Format::Q4_K, [[0.0111, 0.0059], [0.0141, 0.0089]]),
+        (Format::Q4_K, [[0.0111, 0.0059], [0.0142, 0.0089]]),
         (Format::Q6_K, [[0.0141, 0.0074], [0.0188, 0.0120]]),
         (Format::Q4_1, [[0.0108, 0.0058], [0.0139, 0.0089]]),
         (Format::Q5_0, [[0.0123, 0.0058], [0.0154, 0.0089]]),
-        (Format::Q5_1, [[0.0122, 0.0062], [0.0152, 0.0092]]),
+        (Format::Q5_1, [[0.0122, 0.0062], [0.0153, 0.0092]]),
         (Format::Q2_K, [[0.0146, 0.0086], [0.0206, 0.0146]]),
-        (Format::Q3_K, [[0.0151, 0.0076], [0.0197, 0.0123]]),
-        (Format::Q5_K, [[0.0127, 0.0063], [0.0157, 0.0094]]),
-        (Format::IQ4_NL, [[0.0134, 0.0061], [0.0164, 0.0092]]),
-        (Format::IQ4_XS, [[0.0139, 0.0062], [0.0169, 0.0093]]),
-        (Format::MXFP4, [[0.0134, 0.0061], [0.0164, 0.0092]]),
+        (Format::Q3_K, [[0.0151, 0.0076], [0.0198, 0.0123]]),
+        (Format::Q5_K, [[0.0127, 0.0063], [0.0158, 0.0094]]),
+        (Format::IQ4_NL, [[0.0134, 0.0061], [0.0165, 0.0092]]),
+        (Format::IQ4_XS, [[0.0139, 0.0062], [0.0170, 0.0093]]),
+        (Format::MXFP4, [[0.0134, 0.0061], [0.0165, 0.0092]]),
         (Format::IQ_CODES, [[0.0158, 0.0078], [0.0204, 0.0124]]),
-        (Format::INT8, [[0.0093, 0.0051], [0.0124, 0.0082]]),
+        (Format::INT8, [[0.0094, 0.0051], [0.0124, 0.0082]]),
     ];
     let (mut table, mut expected_table) = (String::new(), String::new());
     for (format, slots) in expected {

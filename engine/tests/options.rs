@@ -92,7 +92,7 @@ proptest! {
         prop_assert!((1..=64).contains(&slots) && context >= 2);
         prop_assert!(slots * context < 1 << 32);
         prop_assert!((slots + u64::from(options.waiting_max)) * context * 4 <= 1 << 30);
-        prop_assert!((1..=128).contains(&options.chunk_rows));
+        prop_assert!((1..=512).contains(&options.chunk_rows));
         for entries in [options.input_entries, options.output_entries] {
             prop_assert!(entries.is_power_of_two() && entries <= 4096);
         }

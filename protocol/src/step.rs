@@ -18,13 +18,9 @@ pub const BAND_ROWS: usize = 128;
 /// Dwords of a snapshot of live rows.
 const ALIVE_DWORDS: usize = ROWS_MAX / 32;
 
-/// How many times an operation over all rows has its units in a step of `rows` rows: once for each band, and once for
-/// a band without rows where there are three, because a shift tells a unit from its band.
+/// Bands of a step of `rows` rows: how many times an operation over all rows has its units.
 pub const fn bands(rows: u32) -> u32 {
-    match rows.div_ceil(BAND_ROWS as u32) {
-        0 => 0,
-        count => count.next_power_of_two(),
-    }
+    rows.div_ceil(BAND_ROWS as u32)
 }
 
 layout! {
@@ -97,8 +93,8 @@ Step 8960
     }
 
     #[test]
-    fn bands_are_counted_by_powers_of_two() {
+    fn a_last_band_has_the_rest() {
         let rows = [0, 1, 128, 129, 256, 257, 384, 385, 512];
-        assert_eq!(rows.map(bands), [0, 1, 1, 2, 2, 4, 4, 4, 4]);
+        assert_eq!(rows.map(bands), [0, 1, 1, 2, 2, 3, 3, 4, 4]);
     }
 }

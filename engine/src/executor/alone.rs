@@ -21,7 +21,7 @@ use zrt_device::{Buffer, Device};
 use zrt_mem::{ByteLen, Heap};
 use zrt_protocol::params::{Header, JOINED_SHIFT, KernelOpcode, Matmul, PARAMETER_BLOCKS, RowSet};
 use zrt_protocol::{
-    BAND_ROWS, Output, PAGE_TOKENS, Row, SLOTS_MAX, Step, TILED_ROWS_MIN, float_tiles_rows_per_unit,
+    BAND_ROWS, Output, PAGE_TOKENS, Row, SLOTS_MAX, Step, TILED_ROWS_MIN, bands, float_tiles_rows_per_unit,
     joined_log2, matmul_rows_per_unit, tiled_weight_rows_per_unit,
 };
 
@@ -58,7 +58,7 @@ pub struct TaskUnits {
     pub total: u32,
     /// Rows that each unit works on: 1 where a unit belongs to a row, and otherwise those of a band.
     pub rows_of_unit: u32,
-    /// Bands of rows, each of which has all units; a band without rows is not counted.
+    /// Bands of rows, each of which has all units.
     pub bands: u32,
     /// True if a unit belongs to a row.
     pub is_of_a_row: bool,
@@ -77,7 +77,7 @@ impl TaskUnits {
         };
         let is_of_a_row = is(RowSet::EachActive) || is(RowSet::EachOutput);
         let is_of_one = is_of_a_row || is(RowSet::Once);
-        let bands = if is_of_one { 1 } else { counted.div_ceil(BAND_ROWS as u32) };
+        let bands = if is_of_one { 1 } else { bands(counted) };
         if let Some(product) = matmul(task)
             && product.is_tiled(counted)
         {

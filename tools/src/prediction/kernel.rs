@@ -325,8 +325,8 @@ mod tests {
         assert_eq!(bounds(&unit, &twice, Level::Memory, &card()).time_us, 10.0);
     }
 
-    /// By hand: of 1 MB each, a quarter from memory, three quarters from GL2 because other rows have brought them: 64 units
-    /// bring 16 MB at 600 GB/s, and 64 MB at 3000 GB/s through GL2.
+    /// By hand: of 1 MB each, a quarter from memory, three quarters from GL2 because other rows have brought them: 64
+    /// units bring 16 MB at 600 GB/s, and 64 MB at 3000 GB/s through GL2.
     #[test]
     fn weights_that_other_rows_have_brought_come_from_gl2() {
         let unit = Work {

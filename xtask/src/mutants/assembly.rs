@@ -15,6 +15,9 @@ const INTEGERS: &[&str] = &["-p", "zrt-asm", "--test", "integers"];
 const ELEMENTWISE: &[&str] = &["-p", "zrt-asm", "--test", "elementwise"];
 const ATTENTION: &[&str] = &["-p", "zrt-asm", "--test", "attention", "integers"];
 const MATMUL: &[&str] = &["-p", "zrt-asm", "--test", "matmul"];
+const BANDS: &[&str] = &["-p", "zrt-asm", "--test", "matmul", "bands"];
+const INTEGER_BANDS: &[&str] = &["-p", "zrt-asm", "--test", "integers", "bands"];
+const EMBED: &[&str] = &["-p", "zrt-asm", "--test", "matmul", "embed"];
 const MEGAKERNEL: &[&str] = &["-p", "zrt-tests", "--test", "megakernel", "workgroups_are_clean"];
 
 /// The rows, by body.
@@ -121,6 +124,94 @@ pub const MUTANTS: &[Mutant] = &[
         find: "(SEGMENT_BLOCKS*TILE_ROWS-TILE_ROWS-SEGMENT_BLOCKS+1)*\\bytes",
         replace: "0",
         test: INTEGERS,
+        expected: Killed,
+    },
+    Mutant {
+        name: "asm-bands-third-of-three",
+        file: "asm/gfx1201/include/machine.inc",
+        find: "\ts_cselect_b32 s96, 0x55555556, 0x40000000\n",
+        replace: "\ts_cselect_b32 s96, 0x55555555, 0x40000000\n",
+        test: BANDS,
+        expected: Killed,
+    },
+    Mutant {
+        name: "asm-bands-mask-of-the-first",
+        file: "asm/gfx1201/include/machine.inc",
+        find: "\ts_lshl_b32 s[S_ROW], s[S_ROW], BAND_ROWS_LOG2\n\tROWS_BAND\n",
+        replace: "\ts_lshl_b32 s[S_ROW], s[S_ROW], BAND_ROWS_LOG2\n",
+        test: BANDS,
+        expected: Killed,
+    },
+    Mutant {
+        name: "asm-bands-even-snapshot",
+        file: "asm/gfx1201/include/machine.inc",
+        find: "\ts_add_co_u32 s96, s96, s97\n\tROWS_ALIVE\n",
+        replace: "\tROWS_ALIVE\n",
+        test: BANDS,
+        expected: Killed,
+    },
+    Mutant {
+        name: "asm-bands-row-of-the-first-mask",
+        file: "asm/gfx1201/include/machine.inc",
+        find: "\tROWS_BAND\n\ts_bitcmp1_b32 s[S_ROW], 6\n",
+        replace: "\ts_bitcmp1_b32 s[S_ROW], 6\n",
+        test: EMBED,
+        expected: Killed,
+    },
+    Mutant {
+        name: "asm-bands-row-of-the-other-half",
+        file: "asm/gfx1201/include/machine.inc",
+        find: "\ts_bitcmp1_b32 s[S_ROW], 6\n",
+        replace: "\ts_bitcmp1_b32 s[S_ROW], 5\n",
+        test: EMBED,
+        expected: Killed,
+    },
+    Mutant {
+        name: "asm-bands-addend-of-the-first",
+        file: "asm/gfx1201/body/matmul.inc",
+        find: "\ts_cselect_b64 s[6:7], 0, s[6:7]\n\ts_add_nc_u64 s[S_ADDEND:S_ADDEND+1], s[S_ADDEND:S_ADDEND+1], s[6:7]\n.Lfirst",
+        replace: "\ts_cselect_b64 s[6:7], 0, s[6:7]\n.Lfirst",
+        test: BANDS,
+        expected: Killed,
+    },
+    Mutant {
+        name: "asm-bands-tiles-of-the-first",
+        file: "asm/gfx1201/body/matmul_tile_units.inc",
+        find: "\ts_add_co_u32 s[S_FIRST_TILE], s[S_FIRST_TILE], s4  ",
+        replace: "\ts_add_co_u32 s[S_FIRST_TILE], s[S_FIRST_TILE], 0  ",
+        test: INTEGER_BANDS,
+        expected: Killed,
+    },
+    Mutant {
+        name: "asm-bands-tiles-of-the-next",
+        file: "asm/gfx1201/body/matmul_tile_units.inc",
+        find: "\ts_min_u32 s5, s5, BAND_ROWS\n",
+        replace: "",
+        test: INTEGER_BANDS,
+        expected: Killed,
+    },
+    Mutant {
+        name: "asm-plan-output-of-every-lane",
+        file: "asm/gfx1201/body/plan_rows.inc",
+        find: "\tv_cmpx_eq_u32_e32 1, v[V_ROWS_BEHIND] ",
+        replace: "\tv_cmpx_ge_i32_e32 1, v[V_ROWS_BEHIND] ",
+        test: PLANNING,
+        expected: Killed,
+    },
+    Mutant {
+        name: "asm-plan-rows-beyond-the-last",
+        file: "asm/gfx1201/body/plan_rows.inc",
+        find: "\tv_cmpx_lt_i32_e32 0, v[V_ROWS_BEHIND]\n",
+        replace: "\tv_cmpx_ne_u32_e32 0, v[V_ROWS_BEHIND]\n",
+        test: PLANNING,
+        expected: Killed,
+    },
+    Mutant {
+        name: "asm-boundary-slots-of-the-first-band",
+        file: "asm/gfx1201/body/boundary.inc",
+        find: "\ts_add_nc_u64 s[S_BAND_VA:S_BAND_VA+1], s[S_BAND_VA:S_BAND_VA+1], BAND_ROWS*ROW_BYTES\n",
+        replace: "",
+        test: PLANNING,
         expected: Killed,
     },
     Mutant {
@@ -390,7 +481,7 @@ pub const MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "asm-tiles-other-columns-of-x",
-        file: "asm/gfx1201/body/matmul_tiles.inc",
+        file: "asm/gfx1201/body/matmul_tile_units.inc",
         find: "v_lshl_add_u32 v[V_X_OFFSET], v15, 4, v[V_X_OFFSET]",
         replace: "v_lshl_add_u32 v[V_X_OFFSET], v15, 3, v[V_X_OFFSET]",
         test: INTEGERS,
@@ -406,7 +497,7 @@ pub const MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "asm-tiles-one-turn",
-        file: "asm/gfx1201/body/matmul_tiles.inc",
+        file: "asm/gfx1201/body/matmul_tile_units.inc",
         find: "\ts_add_co_u32 s[S_TURN], s[S_TURN], s[S_UNITS]\n\ts_branch .Lturn\\@\n",
         replace: "",
         test: INTEGERS,
@@ -414,7 +505,7 @@ pub const MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "asm-tiles-no-wait-for-weights",
-        file: "asm/gfx1201/body/matmul_tiles.inc",
+        file: "asm/gfx1201/body/matmul_tile_units.inc",
         find: "\ts_wait_loadcnt 0x0\n\t\\format\\()_TILE_UNPACK\n",
         replace: "\t\\format\\()_TILE_UNPACK\n",
         test: INTEGERS,
@@ -431,7 +522,7 @@ pub const MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "asm-tiles-fourth-tile-left-out",
-        file: "asm/gfx1201/body/matmul_tiles.inc",
+        file: "asm/gfx1201/body/matmul_tile_units.inc",
         find: "s_cselect_b32 s7, WAVE_TILES, s7\n",
         replace: "s_cselect_b32 s7, WAVE_TILES-1, s7\n",
         test: INTEGERS,
@@ -439,7 +530,7 @@ pub const MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "asm-tiles-sums-of-another-part",
-        file: "asm/gfx1201/body/matmul_tiles.inc",
+        file: "asm/gfx1201/body/matmul_tile_units.inc",
         find: "\tv_add_nc_u32_e32 v14, s[S_PARTS_STRIDE], v14\n",
         replace: "",
         test: INTEGERS,
@@ -447,7 +538,7 @@ pub const MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "asm-tiles-no-wait-for-sums-of-parts",
-        file: "asm/gfx1201/body/matmul_tiles.inc",
+        file: "asm/gfx1201/body/matmul_tile_units.inc",
         find: "\t.set PART_AT, PART_AT+1\n.endr\n.Lnone\\@:\n\ts_wait_dscnt 0x0\n",
         replace: "\t.set PART_AT, PART_AT+1\n.endr\n.Lnone\\@:\n",
         test: INTEGERS,
@@ -455,7 +546,7 @@ pub const MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "asm-tiles-last-round-is-whole",
-        file: "asm/gfx1201/body/matmul_tiles.inc",
+        file: "asm/gfx1201/body/matmul_tile_units.inc",
         find: "s_min_u32 s4, s4, s[S_PARTS] ",
         replace: "s_mov_b32 s4, s[S_PARTS] ",
         test: INTEGERS,
@@ -463,7 +554,7 @@ pub const MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "asm-tiles-sums-overwritten-while-read",
-        file: "asm/gfx1201/body/matmul_tiles.inc",
+        file: "asm/gfx1201/body/matmul_tile_units.inc",
         find: "\ts_min_u32 s4, s4, s[S_PARTS]                            // segments of the round\n\
                .Lpart\\@:\n\
                \ts_sub_co_u32 s4, s4, 1\n\
@@ -491,7 +582,7 @@ pub const MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "asm-tiles-factors-of-the-first-segment",
-        file: "asm/gfx1201/body/matmul_tiles.inc",
+        file: "asm/gfx1201/body/matmul_tile_units.inc",
         find: "\ts_mov_b32 s4, s[S_PART]\n\tTILES_NEXT_SEGMENTS \\format\n",
         replace: "",
         test: INTEGERS,
