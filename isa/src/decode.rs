@@ -11,7 +11,8 @@ mod operand;
 mod scalar;
 mod vector;
 
-use crate::instruction::{Encoding, Instruction, LaneSelect, Modifiers, Operand};
+use crate::encoding::Encoding;
+use crate::instruction::{Instruction, LaneSelect, Modifiers, Operand};
 use crate::opcode::{Opcode, OperandInfo, OperandKind};
 use crate::resources::WaveSize;
 use thiserror::Error;

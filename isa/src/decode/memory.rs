@@ -2,7 +2,8 @@
 
 use super::operand::{EXEC_HI, NULL};
 use super::{Reason, Result, Words, blank, field, lookup, signed24};
-use crate::instruction::{Encoding, Instruction, Operand};
+use crate::encoding::Encoding;
+use crate::instruction::{Instruction, Operand};
 use crate::opcode::{DataType, Opcode, OperandKind, Properties};
 
 /// Temporal hint bit that requests the old value from an atomic.

@@ -2,7 +2,8 @@
 
 use super::operand::{EXEC_HI, EXEC_LO, LDS_DIRECT, M0};
 use super::{Dialect, Reason, Result, Words, blank, field, lookup, signed24};
-use crate::instruction::{Encoding, Instruction, Operand};
+use crate::encoding::Encoding;
+use crate::instruction::{Instruction, Operand};
 use crate::opcode::{Opcode, Properties, RegisterFile};
 
 /// First inline constant code: the integer 0.

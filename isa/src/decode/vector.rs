@@ -2,7 +2,8 @@
 
 use super::operand::{EXEC, EXEC_HI, EXEC_LO, VCC};
 use super::{Dialect, Reason, Result, Words, blank, field, lookup};
-use crate::instruction::{DualHalf, Encoding, Instruction, LaneSelect, Operand};
+use crate::encoding::Encoding;
+use crate::instruction::{DualHalf, Instruction, LaneSelect, Operand};
 use crate::opcode::{DataType, ModifierForm, Opcode, OperandInfo, OperandKind, Properties, RegisterFile};
 use crate::resources::WaveSize;
 
