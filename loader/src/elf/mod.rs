@@ -114,7 +114,8 @@ fn name_at(strings: &[u8], offset: u32, bytes_max: usize) -> Option<&[u8]> {
 pub(crate) fn parse(bytes: &[u8]) -> Result<Program, LoadError> {
     let file = open(bytes)?;
     let mut budget = Budget::new(bytes.len());
-    let layout = Layout::new(&file, &mut budget)?;
+    let mut layout = Layout::new(&file)?;
+    relocation::apply(&file, &mut layout, &mut budget)?;
     let lines = lines::read(&file, &layout, &mut budget)?;
     let names = symbols(&file, &layout)?;
     let (described, print_formats) = describe(&file)?;
