@@ -1,7 +1,7 @@
 //! Errors in words that are read, and in values that are to be written.
 
 use crate::field::{Field, FieldOverflow};
-use crate::header::Opcode;
+use crate::opcode::Opcode;
 use crate::registers::Register;
 use core::fmt;
 

@@ -5,7 +5,8 @@
 
 use crate::error::{EmitError, ParseError};
 use crate::field::Field;
-use crate::header::{Header, HeaderFlags, Opcode};
+use crate::header::{Header, HeaderFlags};
+use crate::opcode::Opcode;
 
 /// Declares `Packet<T>`, the view of one packet whose body has at least (`least`) or exactly (`exact`) that many
 /// dwords.

@@ -72,7 +72,8 @@ impl<T: AsRef<[u32]>> fmt::Display for Packet<T> {
 mod tests {
     use super::super::testing::{DIRTY, check_golden};
     use super::*;
-    use crate::header::{BODY_DWORDS_MAX, Opcode};
+    use crate::header::BODY_DWORDS_MAX;
+    use crate::opcode::Opcode;
 
     #[test]
     fn both_directions() {

@@ -114,7 +114,7 @@ impl<T: AsRef<[u32]>> fmt::Display for Packet<T> {
 mod tests {
     use super::super::testing::{DIRTY, check_fields, check_golden, check_reserved_bits};
     use super::*;
-    use crate::header::Opcode;
+    use crate::opcode::Opcode;
 
     const USER_DATA: [u32; 4] = [0xc002_7600, 0x240, 0x1234_5000, 0x7f];
 
