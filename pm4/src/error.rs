@@ -2,7 +2,7 @@
 
 use crate::field::{Field, FieldOverflow};
 use crate::opcode::Opcode;
-use crate::registers::Register;
+use crate::registers::register::Register;
 use core::fmt;
 
 /// Why words are not the requested packet (or register value).

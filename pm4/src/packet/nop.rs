@@ -2,7 +2,7 @@
 //!
 //! With no payload it is the header alone, 0xFFFF1000.
 
-use super::{emit_words, print_header};
+use super::words::{emit_words, print_header};
 use crate::error::{EmitError, ParseError};
 use crate::header::{Header, HeaderFlags};
 use core::fmt;

@@ -3,7 +3,7 @@
 //! The run must stay inside 0x2C00..0x3000. [`Register::class`](crate::Register::class) says which of those
 //! registers a dispatch may write.
 
-use super::{emit_words, print_header};
+use super::words::{emit_words, print_header};
 use crate::error::{EmitError, ParseError};
 use crate::header::{Header, HeaderFlags};
 use crate::registers::{REGISTER_COUNT, Register};
