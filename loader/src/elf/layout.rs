@@ -4,7 +4,7 @@
 //! [`IMAGE_BYTES_BEYOND_FILE`] longer than the file. A linked file keeps its own distances; the sections of an object
 //! follow each other at their alignment. What `relocation` writes comes afterwards.
 
-use super::{ENDIAN, File, damaged};
+use super::file::{ENDIAN, File, damaged};
 use crate::error::LoadError;
 use crate::image::{IMAGE_ALIGNMENT_BYTES, IMAGE_BYTES_BEYOND_FILE, IMAGE_BYTES_MAX, Image, Segment, vec_of};
 use object::elf::{
