@@ -1,6 +1,7 @@
 //! Why a launch failed.
 //!
-//! Contract: one sentence; [`LaunchError::is_bad_input`] distinguishes bad input from what went wrong while kernels ran.
+//! Contract: one sentence; [`LaunchError::is_bad_input`] distinguishes bad input from what went wrong while kernels
+//! ran.
 
 use super::report::Located;
 use super::wait::Unfinished;
