@@ -1,17 +1,15 @@
-//! Copies to and from memory that the host cannot access.
+//! What copies to and from memory that the host cannot access are made of: pieces, staging memory, packets.
 //!
 //! Contract: the copy kernel moves whole 16-byte units between a staging buffer in system memory and the buffer; a
-//! range that begins or ends inside a unit is read, changed and written back. Set-up only: each piece is one submission
-//! that is waited for. No submission in flight may use the bytes. While a resident kernel holds the queue, nothing is
-//! submitted: the copy fails at once.
+//! range that begins or ends inside a unit is read, changed and written back. Set-up only: it is the device that
+//! submits each piece and waits for it.
 
-use crate::device::{Device, SETUP_DEADLINE};
 use crate::error::DeviceError;
 use crate::kernel::{Kernel, image};
-use crate::memory::Buffer;
+use crate::memory::{Buffer, Space};
 use zerocopy::IntoBytes;
 use zrt_isa::zrt;
-use zrt_mem::{ByteLen, GpuVa, Heap};
+use zrt_mem::{ByteLen, Heap};
 use zrt_pm4::Writer;
 use zrt_protocol::params;
 
@@ -34,110 +32,83 @@ pub(crate) struct CopyEngine {
     staging: Buffer,
 }
 
+/// Which way units are copied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Direction {
+    ToStaging,
+    FromStaging,
+}
+
+/// A part of a range that one submission moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Piece {
+    /// The requested bytes.
+    pub start: usize,
+    pub end: usize,
+    /// The units that hold them.
+    unit_start: usize,
+    unit_end: usize,
+}
+
+/// The packets of one copy.
+pub(crate) struct Packets {
+    words: [u32; COPY_DWORDS],
+    used: usize,
+}
+
 impl CopyEngine {
-    /// Writes `bytes` into `buffer` from `start` on.
-    pub(crate) fn upload(
-        device: &mut Device,
-        buffer: &Buffer,
-        start: usize,
-        bytes: &[u8],
-    ) -> Result<(), DeviceError> {
-        device.check_queue_is_free(buffer)?;
-        CopyEngine::with(device, |engine, device| {
-            for piece in pieces(start, bytes.len()) {
-                if !piece.is_whole() {
-                    engine.run(device, engine.staged_va(), buffer.va, piece, Direction::ToStaging)?;
-                }
-                let staged = STAGED_OFFSET + piece.start - piece.unit_start;
-                let source = &bytes[piece.start - start..piece.end - start];
-                engine.write(device, staged, source);
-                engine.run(device, engine.staged_va(), buffer.va, piece, Direction::FromStaging)?;
-            }
-            Ok(())
-        })
-    }
-
-    /// Reads from `buffer` at `start`.
-    pub(crate) fn download(
-        device: &mut Device,
-        buffer: &Buffer,
-        start: usize,
-        bytes: &mut [u8],
-    ) -> Result<(), DeviceError> {
-        device.check_queue_is_free(buffer)?;
-        let len = bytes.len();
-        CopyEngine::with(device, |engine, device| {
-            for piece in pieces(start, len) {
-                engine.run(device, engine.staged_va(), buffer.va, piece, Direction::ToStaging)?;
-                let staged = STAGED_OFFSET + piece.start - piece.unit_start;
-                let destination = &mut bytes[piece.start - start..piece.end - start];
-                // Staging memory is system memory, which is always mapped.
-                assert!(
-                    device.space().read_mapped(&engine.staging, staged, destination),
-                    "staging memory is mapped"
-                );
-            }
-            Ok(())
-        })
-    }
-
-    /// Runs `work` with the engine, made at its first use.
-    fn with(
-        device: &mut Device,
-        work: impl FnOnce(&CopyEngine, &mut Device) -> Result<(), DeviceError>,
-    ) -> Result<(), DeviceError> {
-        let engine = match device.take_copy() {
-            Some(engine) => engine,
-            None => CopyEngine::new(device)?,
-        };
-        let outcome = work(&engine, device);
-        device.put_copy(engine);
-        outcome
-    }
-
-    fn new(device: &mut Device) -> Result<CopyEngine, DeviceError> {
+    /// Loads the kernel and allocates the staging memory.
+    pub(crate) fn new(space: &Space) -> Result<CopyEngine, DeviceError> {
         let blob = zrt_asm::blob(COPY_KERNEL).ok_or(DeviceError::KernelNeeds {
             kernel: COPY_KERNEL.into(),
             reason: "it is not among the blobs; run `cargo xtask asm`",
         })?;
         let container = zrt::Kernel::parse(blob)?;
         // In system memory: nothing else could bring it to device-local memory.
-        let kernel = Kernel::new(device.space(), &container, Heap::Host)?;
-        assert!(device.space().write_mapped(kernel.code(), 0, &image(&container)), "system memory is mapped");
+        let kernel = Kernel::new(space, &container, Heap::Host)?;
+        assert!(space.write_mapped(kernel.code(), 0, &image(&container)), "system memory is mapped");
         let len = ByteLen((STAGED_OFFSET + STAGING_BYTES) as u64);
-        let staging = device.allocate(Heap::Host, len, "staging")?;
-        device.space().registry.set_own(staging.entry());
+        let staging = space.allocate(Heap::Host, len, "staging", false)?;
+        space.registry.set_own(staging.entry());
         Ok(CopyEngine { kernel, staging })
     }
 
-    fn staged_va(&self) -> GpuVa {
-        GpuVa(self.staging.va.0 + STAGED_OFFSET as u64)
-    }
-
-    fn write(&self, device: &Device, offset: usize, bytes: &[u8]) {
+    /// Reads the requested bytes of a piece whose units are staged.
+    pub(crate) fn read(&self, space: &Space, piece: Piece, bytes: &mut [u8]) {
         // Staging memory is system memory, which is always mapped.
-        assert!(device.space().write_mapped(&self.staging, offset, bytes), "staging memory is mapped");
+        assert!(space.read_mapped(&self.staging, piece.staged_at(), bytes), "staging memory is mapped");
     }
 
-    /// Copies a piece's units one way and waits.
-    fn run(
+    /// Writes the requested bytes of a piece to where its units are staged.
+    pub(crate) fn write(&self, space: &Space, piece: Piece, bytes: &[u8]) {
+        self.write_at(space, piece.staged_at(), bytes);
+    }
+
+    fn write_at(&self, space: &Space, offset: usize, bytes: &[u8]) {
+        // As above.
+        assert!(space.write_mapped(&self.staging, offset, bytes), "staging memory is mapped");
+    }
+
+    /// The packets that copy a piece's units one way. Their parameters are in the staging memory: they must have been
+    /// executed before the next ones are made.
+    pub(crate) fn packets(
         &self,
-        device: &mut Device,
-        staged: GpuVa,
-        buffer: GpuVa,
+        space: &Space,
+        buffer: &Buffer,
         piece: Piece,
         direction: Direction,
-    ) -> Result<(), DeviceError> {
-        let there = buffer.0 + piece.unit_start as u64;
+    ) -> Result<Packets, DeviceError> {
+        let there = buffer.va.0 + piece.unit_start as u64;
+        let staged = self.staging.va.0 + STAGED_OFFSET as u64;
         let (source_va, destination_va) = match direction {
-            Direction::ToStaging => (there, staged.0),
-            Direction::FromStaging => (staged.0, there),
+            Direction::ToStaging => (there, staged),
+            Direction::FromStaging => (staged, there),
         };
         let count = ((piece.unit_end - piece.unit_start) / UNIT_BYTES) as u32;
         let units = count.div_ceil(UNITS_PER_GROUP);
         let header = params::Copy::header(0, units, params::RowSet::Once);
         let block = params::Copy { header, source_va, destination_va, count, reserved: 0 };
-        self.write(device, 0, block.as_bytes());
+        self.write_at(space, 0, block.as_bytes());
         let mut words = [0; COPY_DWORDS];
         let mut writer = Writer::new(&mut words);
         writer.acquire_everything()?;
@@ -145,36 +116,31 @@ impl CopyEngine {
         let user_data = [parameters.low(), parameters.high(), units];
         writer.dispatch(&self.kernel.state, &user_data, [units, 1, 1])?;
         let used = writer.len();
-        let ticket = device.submit_words(&words[..used])?;
-        device.wait(ticket, SETUP_DEADLINE)
+        Ok(Packets { words, used })
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Direction {
-    ToStaging,
-    FromStaging,
-}
-
-/// A part of a range that one submission moves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Piece {
-    /// The requested bytes.
-    start: usize,
-    end: usize,
-    /// The units that hold them.
-    unit_start: usize,
-    unit_end: usize,
+impl Packets {
+    /// Their dwords.
+    pub(crate) fn words(&self) -> &[u32] {
+        &self.words[..self.used]
+    }
 }
 
 impl Piece {
-    fn is_whole(&self) -> bool {
+    /// Whether every byte of its units is requested.
+    pub(crate) fn is_whole(&self) -> bool {
         self.start == self.unit_start && self.end == self.unit_end
+    }
+
+    /// Where its requested bytes are in the staging memory.
+    fn staged_at(&self) -> usize {
+        STAGED_OFFSET + self.start - self.unit_start
     }
 }
 
 /// Cuts a range into pieces of at most [`STAGING_BYTES`], at unit boundaries.
-fn pieces(start: usize, len: usize) -> impl Iterator<Item = Piece> {
+pub(crate) fn pieces(start: usize, len: usize) -> impl Iterator<Item = Piece> {
     let end = start + len;
     let mut at = start;
     core::iter::from_fn(move || {

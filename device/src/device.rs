@@ -4,7 +4,7 @@
 //! memory only. After [`DeviceOptions::spin_us`] a wait sleeps in short steps, and after [`EVENT_POLL_US`] it asks the
 //! driver for faults now and then; both are system calls, and on a card the wait for a token reaches neither.
 
-use crate::copy::CopyEngine;
+use crate::copy::{CopyEngine, Direction, Piece, pieces};
 use crate::counters::Counters;
 use crate::diagnosis::{Diagnosis, StopCause};
 use crate::error::DeviceError;
@@ -33,7 +33,7 @@ const WATCHDOG_QUIET_NS: u64 = 20_000_000;
 /// How long a submission waits for room in the ring.
 const RING_ROOM_MS_MAX: u64 = 30_000;
 /// Deadline of set-up's own small submissions (staging copies).
-pub(crate) const SETUP_DEADLINE: Duration = Duration::from_secs(30);
+const SETUP_DEADLINE: Duration = Duration::from_secs(30);
 /// Lines of the device's log that a diagnosis keeps.
 const LOG_LINES_MAX: usize = 8;
 
@@ -159,7 +159,7 @@ impl Device {
     pub fn upload(&mut self, buffer: &Buffer, offset: ByteLen, bytes: &[u8]) -> Result<(), DeviceError> {
         let start = buffer.check_range(offset, bytes.len())?;
         if !self.space.write_mapped(buffer, start, bytes) {
-            CopyEngine::upload(self, buffer, start, bytes)?;
+            self.upload_staged(buffer, start, bytes)?;
         }
         Ok(())
     }
@@ -173,9 +173,69 @@ impl Device {
     ) -> Result<(), DeviceError> {
         let start = buffer.check_range(offset, bytes.len())?;
         if !self.space.read_mapped(buffer, start, bytes) {
-            CopyEngine::download(self, buffer, start, bytes)?;
+            self.download_staged(buffer, start, bytes)?;
         }
         Ok(())
+    }
+
+    fn upload_staged(&mut self, buffer: &Buffer, start: usize, bytes: &[u8]) -> Result<(), DeviceError> {
+        self.with_copy_engine(buffer, |engine, device| {
+            for piece in pieces(start, bytes.len()) {
+                if !piece.is_whole() {
+                    device.copy(engine, buffer, piece, Direction::ToStaging)?;
+                }
+                engine.write(&device.space, piece, &bytes[piece.start - start..piece.end - start]);
+                device.copy(engine, buffer, piece, Direction::FromStaging)?;
+            }
+            Ok(())
+        })
+    }
+
+    fn download_staged(
+        &mut self,
+        buffer: &Buffer,
+        start: usize,
+        bytes: &mut [u8],
+    ) -> Result<(), DeviceError> {
+        let len = bytes.len();
+        self.with_copy_engine(buffer, |engine, device| {
+            for piece in pieces(start, len) {
+                device.copy(engine, buffer, piece, Direction::ToStaging)?;
+                engine.read(&device.space, piece, &mut bytes[piece.start - start..piece.end - start]);
+            }
+            Ok(())
+        })
+    }
+
+    /// Runs `work` with the copy engine, which is made at its first use. While a resident kernel holds the queue, a
+    /// copy of `buffer` fails at once.
+    fn with_copy_engine(
+        &mut self,
+        buffer: &Buffer,
+        work: impl FnOnce(&CopyEngine, &mut Device) -> Result<(), DeviceError>,
+    ) -> Result<(), DeviceError> {
+        self.check_queue_is_free(buffer)?;
+        // Taken out, so that it can be used next to the device.
+        let engine = match self.copy.take() {
+            Some(engine) => engine,
+            None => CopyEngine::new(&self.space)?,
+        };
+        let outcome = work(&engine, self);
+        self.copy = Some(engine);
+        outcome
+    }
+
+    /// Copies a piece's units one way and waits.
+    fn copy(
+        &mut self,
+        engine: &CopyEngine,
+        buffer: &Buffer,
+        piece: Piece,
+        direction: Direction,
+    ) -> Result<(), DeviceError> {
+        let packets = engine.packets(&self.space, buffer, piece, direction)?;
+        let ticket = self.submit_words(packets.words())?;
+        self.wait(ticket, SETUP_DEADLINE)
     }
 
     /// Loads a kernel from the bytes of its `.zrt` container.
@@ -239,7 +299,7 @@ impl Device {
     }
 
     /// Returns an error if a copy of `buffer` by the queue would wait for a resident kernel.
-    pub(crate) fn check_queue_is_free(&self, buffer: &Buffer) -> Result<(), DeviceError> {
+    fn check_queue_is_free(&self, buffer: &Buffer) -> Result<(), DeviceError> {
         match self.resident {
             Some(ticket) if !self.is_done(ticket) => {
                 Err(DeviceError::Occupied { label: buffer.label().into() })
@@ -345,10 +405,6 @@ impl Device {
         self.kept.extend(what);
     }
 
-    pub(crate) fn space(&self) -> &Space {
-        &self.space
-    }
-
     /// The seam that the device was opened over.
     pub fn syscalls(&self) -> &dyn Syscalls {
         self.attachment.process().syscalls()
@@ -365,15 +421,6 @@ impl Device {
     /// The driver's events of this device.
     pub fn events(&self) -> &Events {
         &self.events
-    }
-
-    /// The staging engine, taken out so that it can use the device; [`Device::put_copy`] gives it back.
-    pub(crate) fn take_copy(&mut self) -> Option<CopyEngine> {
-        self.copy.take()
-    }
-
-    pub(crate) fn put_copy(&mut self, engine: CopyEngine) {
-        self.copy = Some(engine);
     }
 
     fn wait_for_room(&mut self, dwords: usize) -> Result<(), DeviceError> {

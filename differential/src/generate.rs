@@ -7,8 +7,9 @@
 use crate::operators::{
     ATOMIC_TYPES, ATOMICS, CROSSES, GATHERINGS, GROUP_ORDERS, MEETINGS, ORDERS, operators_of,
 };
-use crate::program::{Call, Expression, Phase, Place, Program, Statement, Step, Type, VARIABLES};
+use crate::program::{Call, Expression, Phase, Place, Program, Statement, Step, VARIABLES};
 use crate::random::Random;
+use crate::types::Type;
 
 /// Most steps of a program between its first phase and its last; the header allows [`toolchain::STEPS_MAX`] in all.
 ///

@@ -27,3 +27,4 @@ pub mod session;
 mod share;
 pub mod text;
 pub mod toolchain;
+pub mod types;

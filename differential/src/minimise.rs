@@ -4,7 +4,8 @@
 //! single candidate derived from it does, unless the rounds ran out. Candidates are tried in groups, since
 //! compiling costs most.
 
-use crate::program::{Call, Expression, Phase, Program, Statement, Step, Type};
+use crate::program::{Call, Expression, Phase, Program, Statement, Step};
+use crate::types::Type;
 
 /// Candidates tried together.
 const GROUP_CANDIDATES: usize = 16;

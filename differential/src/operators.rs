@@ -2,7 +2,7 @@
 //!
 //! Contract: constant once initialised; every name is a function of the header that is defined for all operands.
 
-use crate::program::Type;
+use crate::types::Type;
 use std::sync::LazyLock;
 
 /// One function of the header.

@@ -3,7 +3,8 @@
 //! Contract: the text is the same for the device and for the host, and needs only `differential.h` in addition. One
 //! kernel per program, named by its index in the list.
 
-use crate::program::{Call, Expression, Phase, Place, Program, Statement, Step, Type, VARIABLES};
+use crate::program::{Call, Expression, Phase, Place, Program, Statement, Step, VARIABLES};
+use crate::types::Type;
 use std::fmt::{self, Write};
 
 /// The header that the text includes.

@@ -3,38 +3,8 @@
 //! Contract: a plain value, `Copy`, no allocation. Field meanings follow the instruction set reference §1, §2 and §6.
 //! The decoder fills every field; a field that the encoding does not have is `Operand::None`, zero or `false`.
 
+use crate::encoding::Encoding;
 use crate::opcode::Opcode;
-
-/// The encoding that the words use. `e32`, `e64` and DPP forms of one operation share the [`Opcode`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[allow(missing_docs)]
-pub enum Encoding {
-    Sop1,
-    Sop2,
-    Sopk,
-    Sopc,
-    Sopp,
-    Smem,
-    Vop1,
-    Vop2,
-    Vopc,
-    /// VOP3 with modifiers, including the promoted forms of VOP1, VOP2 and VOPC.
-    Vop3,
-    /// VOP3 with a scalar destination in place of op_sel and abs.
-    Vop3sd,
-    Vop3p,
-    Vopd,
-    Vinterp,
-    Vdsdir,
-    Vds,
-    Vflat,
-    Vscratch,
-    Vglobal,
-    Vbuffer,
-    Vimage,
-    Vsample,
-    Vexport,
-}
 
 /// A source or destination as encoded. Its width follows from the opcode's operand description.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -8,6 +8,7 @@
 extern crate alloc;
 
 pub mod decode;
+pub mod encoding;
 pub mod instruction;
 pub mod lint;
 pub mod opcode;
@@ -16,7 +17,8 @@ mod text;
 pub mod zrt;
 
 pub use decode::{DecodeError, decode, decode_for, decode_like_llvm};
-pub use instruction::{Encoding, Instruction, LaneSelect, Modifiers, Operand};
+pub use encoding::Encoding;
+pub use instruction::{Instruction, LaneSelect, Modifiers, Operand};
 pub use lint::effects;
 pub use opcode::Opcode;
 pub use text::Text;

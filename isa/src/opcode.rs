@@ -24,7 +24,7 @@ mod wave64;
 pub use form::ModifierForm;
 pub use operand::{DataType, OperandInfo, OperandKind, Properties, RegisterFile};
 
-use crate::instruction::Encoding;
+use crate::encoding::Encoding;
 use crate::resources::WaveSize;
 use DataType::*;
 use form::*;

@@ -9,7 +9,8 @@ mod hint;
 mod immediate;
 mod operand;
 
-use crate::instruction::{Encoding, Instruction, LaneSelect, Operand};
+use crate::encoding::Encoding;
+use crate::instruction::{Instruction, LaneSelect, Operand};
 use crate::opcode::{DataType, Opcode, OperandInfo, OperandKind, Properties, RegisterFile};
 use crate::resources::WaveSize;
 use core::fmt::{Display, Formatter, Result};

@@ -3,24 +3,18 @@
 //! Contract: one sentence per error, with the remedy at its end. No variant is a catch-all.
 
 use crate::errno::Errno;
+use crate::ioctl::CommandError;
+use crate::process_loss::ProcessLoss;
 use crate::queue_refusal::QueueRefusal;
 use crate::topology::TopologyError;
-use crate::vm::ProcessLoss;
 use zrt_mem::{ByteLen, GpuVa};
 
 /// Everything that can go wrong between this crate and the driver.
 #[derive(Debug, thiserror::Error)]
 pub enum KmdError {
     /// The driver refused a request.
-    #[error("{ioctl} failed with {errno}: {remedy}")]
-    Ioctl {
-        /// The command's name in the header, without its prefix.
-        ioctl: &'static str,
-        /// What the driver returned.
-        errno: Errno,
-        /// What this error means for this command, and what to do.
-        remedy: &'static str,
-    },
+    #[error(transparent)]
+    Ioctl(#[from] CommandError),
     /// A device file could not be opened.
     #[error("cannot open {path}: {errno}; {remedy}")]
     Open {
@@ -126,9 +120,9 @@ impl KmdError {
     /// The errno, if the system returned one.
     pub fn errno(&self) -> Option<Errno> {
         match self {
-            KmdError::Ioctl { errno, .. } | KmdError::Open { errno, .. } | KmdError::Map { errno, .. } => {
-                Some(*errno)
-            }
+            KmdError::Ioctl(CommandError { errno, .. })
+            | KmdError::Open { errno, .. }
+            | KmdError::Map { errno, .. } => Some(*errno),
             KmdError::Topology(TopologyError::Read { errno, .. }) => Some(*errno),
             KmdError::QueueRefused(_) => Some(Errno::EINVAL),
             _ => None,

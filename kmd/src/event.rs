@@ -8,8 +8,9 @@
 use crate::bindings::kfd::{kfd_hsa_hw_exception_data, kfd_hsa_memory_exception_data};
 use crate::errno::Errno;
 use crate::error::KmdError;
-use crate::ioctl::{CreateEvent, DestroyEvent, EventId, EventKind, WaitEvents};
-use crate::vm::{ProcessLoss, Vm};
+use crate::ioctl::{CommandError, CreateEvent, DestroyEvent, EventId, EventKind, WaitEvents};
+use crate::process_loss::ProcessLoss;
+use crate::vm::Vm;
 use core::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -110,10 +111,10 @@ impl Events {
             // u32::MAX means forever, which we never request.
             let timeout_ms = left.as_micros().div_ceil(1000).min(u128::from(u32::MAX - 1)) as u32;
             let waited = match self.vm.process().call(&WaitEvents { events: &events, timeout_ms }) {
-                Err(KmdError::Ioctl { errno: Errno::EINTR | Errno::EAGAIN, .. }) if !left.is_zero() => {
+                Err(CommandError { errno: Errno::EINTR | Errno::EAGAIN, .. }) if !left.is_zero() => {
                     continue;
                 }
-                Err(KmdError::Ioctl { errno: Errno::EINTR | Errno::EAGAIN, .. }) => {
+                Err(CommandError { errno: Errno::EINTR | Errno::EAGAIN, .. }) => {
                     return Ok(EventReport::default());
                 }
                 outcome => outcome?,

@@ -15,6 +15,7 @@ pub mod error;
 pub mod event;
 pub mod ioctl;
 pub mod memory;
+pub mod process_loss;
 pub mod queue;
 pub mod queue_refusal;
 pub mod queue_size;
@@ -29,6 +30,7 @@ pub use errno::Errno;
 pub use error::KmdError;
 pub use event::{EventReport, Events, HardwareException, MemoryFault};
 pub use memory::{AllocationRequest, Buffer, MemoryKind};
+pub use process_loss::ProcessLoss;
 pub use queue::Queue;
 pub use queue_refusal::QueueRefusal;
 pub use queue_size::QueueBufferSizes;
@@ -36,4 +38,4 @@ pub use syscalls::{
     Fd, LinuxSyscalls, MappedFile, Mapping, MemoryFile, Protection, Reservation, Syscalls, UserPointer,
 };
 pub use topology::{GpuNode, Topology, TopologyError};
-pub use vm::{Process, ProcessLoss, Vm};
+pub use vm::{Process, Vm};

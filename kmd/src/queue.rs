@@ -5,6 +5,7 @@
 //! is destroyed before anything that it refers to is freed. After creation the ring, the pointers and the doorbell
 //! are memory: submitting makes no call here.
 
+use crate::errno::Errno;
 use crate::error::KmdError;
 use crate::ioctl::{CreateQueue, DestroyQueue};
 use crate::memory::{AllocationRequest, Buffer, MemoryKind};
@@ -75,8 +76,13 @@ impl Queue {
             save_area_bytes: sizes.save_area_bytes,
             control_stack_bytes: sizes.control_stack_bytes,
         };
-        let created = vm.process().call(&request).map_err(|error| {
-            QueueRefusal::explain(error, &request, sizes, ByteLen(POINTER_PAGE_BYTES), vm.node())
+        let created = vm.process().call(&request).map_err(|error| match error.errno {
+            // The errno does not say which buffer it was.
+            Errno::EINVAL => {
+                let refusal = QueueRefusal::of(&request, sizes, ByteLen(POINTER_PAGE_BYTES), vm.node());
+                KmdError::QueueRefused(Box::new(refusal))
+            }
+            _ => error.into(),
         })?;
         let id = created.queue_id;
         let doorbell = vm

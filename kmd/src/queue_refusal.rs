@@ -6,7 +6,6 @@
 //! buffer, and only if debug messages are on: the checks of `kfd_queue.c` report with `pr_debug`.
 
 use crate::errno::Errno;
-use crate::error::KmdError;
 use crate::ioctl::CreateQueue;
 use crate::queue_size::QueueBufferSizes;
 use crate::topology::{GpuNode, GpuProperties};
@@ -31,24 +30,20 @@ pub struct QueueRefusal {
 }
 
 impl QueueRefusal {
-    /// Adds all that is known to a refusal of CREATE_QUEUE as invalid; returns any other error unchanged.
-    pub(crate) fn explain(
-        error: KmdError,
+    /// Puts together all that is known about the refusal of `request`.
+    pub(crate) fn of(
         request: &CreateQueue,
         sizes: QueueBufferSizes,
         pointer_page_len: ByteLen,
         node: &GpuNode,
-    ) -> KmdError {
-        match error {
-            KmdError::Ioctl { errno: Errno::EINVAL, .. } => KmdError::QueueRefused(Box::new(QueueRefusal {
-                request: *request,
-                sizes,
-                pointer_page_len,
-                node: node.node,
-                properties: node.properties.clone(),
-                computed: QueueBufferSizes::computed(node.compute_units(), node.properties.num_xcc),
-            })),
-            other => other,
+    ) -> QueueRefusal {
+        QueueRefusal {
+            request: *request,
+            sizes,
+            pointer_page_len,
+            node: node.node,
+            properties: node.properties.clone(),
+            computed: QueueBufferSizes::computed(node.compute_units(), node.properties.num_xcc),
         }
     }
 

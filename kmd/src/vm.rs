@@ -9,11 +9,12 @@
 use crate::errno::Errno;
 use crate::error::KmdError;
 use crate::ioctl::{
-    AcquireVm, AvailableMemory, Command, GetProcessApertures, GetVersion, RuntimeDisable, Version,
+    AcquireVm, AvailableMemory, Command, CommandError, GetProcessApertures, GetVersion, RuntimeDisable,
+    Version,
 };
+use crate::process_loss::ProcessLoss;
 use crate::syscalls::{Fd, Mapping, PAGE_BYTES, Protection, Reservation, Syscalls};
 use crate::topology::GpuNode;
-use core::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use zrt_mem::{ByteLen, GpuVa, SharedView};
 
@@ -45,16 +46,6 @@ pub struct Process {
     loss: OnceLock<ProcessLoss>,
 }
 
-/// Why the driver no longer serves a process. The process cannot recover: it has to end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ProcessLoss {
-    /// A faulting access by the GPU. The driver evicts every queue of the process, and those made later, until it
-    /// ends (Linux `kfd_evict_process_device`, and `is_evicted` in `create_queue_cpsch`).
-    PageFault,
-    /// The whole GPU was reset: memory and queues are gone.
-    Reset,
-}
-
 /// The address space of one GPU, bound to KFD.
 pub struct Vm {
     process: Arc<Process>,
@@ -79,7 +70,7 @@ impl Process {
             Ok(version) => version,
             Err(error) => {
                 let _ = syscalls.close(kfd);
-                return Err(error);
+                return Err(error.into());
             }
         };
         let (teardown_failures, loss) = (Mutex::new(Vec::new()), OnceLock::new());
@@ -102,7 +93,7 @@ impl Process {
     }
 
     /// Issues a command on the driver's file.
-    pub fn call<C: Command>(&self, command: &C) -> Result<C::Output, KmdError> {
+    pub fn call<C: Command>(&self, command: &C) -> Result<C::Output, CommandError> {
         command.call(self.syscalls(), self.kfd)
     }
 
@@ -116,7 +107,7 @@ impl Process {
         if let Err(error) = self.call(command) {
             let mut failures = self.teardown_failures.lock().unwrap_or_else(PoisonError::into_inner);
             if failures.len() < TEARDOWN_FAILURES_MAX {
-                failures.push(error);
+                failures.push(error.into());
             }
         }
     }
@@ -141,20 +132,6 @@ impl Drop for Process {
     fn drop(&mut self) {
         // Releases the descriptor, but none of the driver's state, which ends with the process.
         let _ = self.syscalls.close(self.kfd);
-    }
-}
-
-impl fmt::Display for ProcessLoss {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            ProcessLoss::PageFault => {
-                "after a page fault the driver runs no further queue of this process: end it and start a new one"
-            }
-            ProcessLoss::Reset => {
-                "the GPU was reset, its memory is lost, and the driver no longer serves this process: end it and start a \
-                 new one"
-            }
-        })
     }
 }
 
@@ -204,7 +181,7 @@ impl Vm {
 
     /// VRAM that an allocation could still get.
     pub fn available_memory(&self) -> Result<ByteLen, KmdError> {
-        self.process.call(&AvailableMemory { gpu_id: self.node.gpu_id })
+        Ok(self.process.call(&AvailableMemory { gpu_id: self.node.gpu_id })?)
     }
 
     /// Makes CPU writes to VRAM through the BAR visible to the GPU (hardware reference §6.4). `behind_bar` is any

@@ -7,7 +7,7 @@ use crate::image::{IMAGE_BYTES_MAX, Image, Segment, Symbol};
 use crate::kernel::{Arguments, Kernel, UserSgpr};
 use crate::lines::{LineRow, LineTable};
 use crate::print::PrintFormats;
-use crate::{Format, Program};
+use crate::program::{Format, Program};
 use zrt_isa::resources::{
     Rsrc1, Rsrc2, Rsrc3, USER_SGPRS_MAX, VGPRS_PER_WAVE_MAX, WORKGROUP_ITEMS_MAX, WaveSize,
     instruction_prefetch_field, lds_field, vgpr_field,

@@ -1,8 +1,8 @@
 //! Errors in words that are read, and in values that are to be written.
 
 use crate::field::{Field, FieldOverflow};
-use crate::header::Opcode;
-use crate::registers::Register;
+use crate::opcode::Opcode;
+use crate::registers::register::Register;
 use core::fmt;
 
 /// Why words are not the requested packet (or register value).

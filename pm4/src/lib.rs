@@ -27,6 +27,7 @@ mod field;
 mod error;
 pub mod header;
 pub mod lint;
+pub mod opcode;
 pub mod packet;
 mod print;
 mod reader;
@@ -35,8 +36,9 @@ mod writer;
 
 pub use error::{EmitError, ParseError};
 pub use field::{Field, FieldOverflow};
-pub use header::{Header, HeaderFlags, Opcode};
+pub use header::{Header, HeaderFlags};
 pub use lint::{Finding, lint};
+pub use opcode::Opcode;
 pub use print::Listing;
 pub use reader::{Item, ItemKind, Reader, StreamError};
 pub use registers::{Register, WriteClass};

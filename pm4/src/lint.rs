@@ -4,7 +4,7 @@
 //! that this crate's [`Writer`](crate::Writer) records with `acquire_everything`, `dispatch` and `barrier` has none.
 
 use crate::error::ParseError;
-use crate::header::Opcode;
+use crate::opcode::Opcode;
 use crate::packet::release_mem::{DataSelect, ReleaseFlags};
 use crate::packet::{Event, Repr, copy_data, set_sh_reg, write_data};
 use crate::reader::{ItemKind, Reader, StreamError};

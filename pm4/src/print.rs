@@ -3,7 +3,7 @@
 //! Used by traces, reports and the fuzz target. Contract: any words print; nothing panics.
 
 use crate::field::{print_fields, reserved_masks};
-use crate::header::Opcode;
+use crate::opcode::Opcode;
 use crate::packet::{self, Repr};
 use crate::reader::{Item, ItemKind, Reader};
 use crate::registers::Register;

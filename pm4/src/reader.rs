@@ -118,7 +118,7 @@ impl core::error::Error for StreamError {}
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::header::Opcode;
+    use crate::opcode::Opcode;
 
     #[test]
     fn walks_known_unknown_filler_and_stops_at_the_torn_end() {

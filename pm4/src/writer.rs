@@ -5,7 +5,8 @@
 //! and copied. Cost: `benches/packets.rs` measures it; the target is 20 ns for a dispatch with its barrier.
 
 use crate::error::EmitError;
-use crate::header::{Header, HeaderFlags, Opcode};
+use crate::header::{Header, HeaderFlags};
+use crate::opcode::Opcode;
 use crate::packet::acquire_mem::{self, AcquireControl};
 use crate::packet::{
     Repr, copy_data, dispatch_direct, event_write, indirect_buffer, nop, release_mem, set_sh_reg,
@@ -299,7 +300,7 @@ impl<'a> Writer<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::header::Opcode;
+    use crate::opcode::Opcode;
 
     fn parameters() -> KernelParameters {
         KernelParameters {

@@ -2,7 +2,8 @@
 //! typed error with the value in it; never a panic or a wrap. A writer without enough space is left unchanged.
 
 use proptest::prelude::*;
-use zrt_pm4::header::{BODY_DWORDS_MAX, Header, HeaderFlags, Opcode};
+use zrt_pm4::header::{BODY_DWORDS_MAX, Header, HeaderFlags};
+use zrt_pm4::opcode::Opcode;
 use zrt_pm4::registers::{NumThread, ResourceLimits, TmpringSize, WaveSize, program_address_words};
 use zrt_pm4::{EmitError, KernelParameters, KernelState, Reader, Register, Writer};
 

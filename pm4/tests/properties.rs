@@ -3,7 +3,8 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use zrt_pm4::header::{HeaderFlags, Opcode};
+use zrt_pm4::header::HeaderFlags;
+use zrt_pm4::opcode::Opcode;
 use zrt_pm4::packet::acquire_mem::{AcquireControl, AcquireFlags};
 use zrt_pm4::packet::indirect_buffer::IndirectFlags;
 use zrt_pm4::packet::release_mem::{DataSelect, DestinationSelect, InterruptSelect, ReleaseFlags};

@@ -4,14 +4,11 @@
 
 use crate::content;
 use crate::element::ElementType;
-use crate::size::{SIZE_FORMS, Size};
+use crate::size::{BUFFER_BYTES_MAX, SIZE_FORMS, Size};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use thiserror::Error;
 use zrt_loader::ArgumentValue;
-
-/// Largest buffer.
-pub const BUFFER_BYTES_MAX: u64 = 4 << 30;
 
 /// Why a text is refused: in full, with what to write instead.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]

@@ -26,11 +26,11 @@ mod parse;
 mod reader;
 mod size;
 
-pub use argument::{ArgumentSpec, BUFFER_BYTES_MAX, Refused, value_of};
+pub use argument::{ArgumentSpec, Refused, value_of};
 pub use element::ElementType;
 pub use expression::Expression;
 pub use reader::{Position, ScriptError};
-pub use size::Size;
+pub use size::{BUFFER_BYTES_MAX, Size};
 
 use std::path::PathBuf;
 use zrt_isa::resources::WaveSize;

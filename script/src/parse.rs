@@ -2,11 +2,11 @@
 //!
 //! Contract: as [`super`] says. Every key is asked for by name; a key that nobody asks for is refused.
 
-use crate::argument::{ArgumentSpec, BUFFER_BYTES_MAX, Refused};
+use crate::argument::{ArgumentSpec, Refused};
 use crate::element::ElementType;
 use crate::expression::{Expression, is_name};
 use crate::reader::{Field, Fields, Position, ScriptError, Source};
-use crate::size::{SIZE_FORMS, Size};
+use crate::size::{BUFFER_BYTES_MAX, SIZE_FORMS, Size};
 use crate::{
     ARGUMENTS_MAX, BUFFERS_MAX, Launch, LaunchedWith, NESTING_MAX, Number, Piece, ProgramFile,
     SCRIPT_BYTES_MAX, STEPS_MAX, Script, ScriptBuffer, Step, TIMES_MAX, USER_SGPRS, VGPRS, Wanted, Work,

@@ -3,9 +3,10 @@
 //! Contract: `k`, `M` and `G` are powers of 1024; a number times a type counts elements. 0, and what is larger than a
 //! buffer may be, is refused.
 
-use crate::argument::BUFFER_BYTES_MAX;
 use crate::element::ElementType;
 
+/// Largest buffer.
+pub const BUFFER_BYTES_MAX: u64 = 4 << 30;
 /// What a size is written as, for messages.
 pub(crate) const SIZE_FORMS: &str = "a size such as 4096, 4k, 2M or 1024*f32";
 

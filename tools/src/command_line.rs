@@ -8,7 +8,8 @@ use crate::commands::{
     pm4_test, run, step, validate,
 };
 use crate::error::ToolError;
-use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
+use crate::program::Program;
+use clap::{CommandFactory, Parser, Subcommand};
 
 /// LLM inference on AMD RDNA4 through the kernel driver alone, or on a virtual card
 #[derive(Debug, Parser)]
@@ -49,15 +50,6 @@ pub enum Command {
     Man(man::Arguments),
 }
 
-/// One of the programs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Program {
-    /// `zrt`
-    Zrt,
-    /// `zrt-bench`
-    ZrtBench,
-}
-
 impl Command {
     /// Runs it: whether it succeeded in the sense of its purpose.
     ///
@@ -78,16 +70,13 @@ impl Command {
             Command::Launch(arguments) => launch::run(arguments),
             Command::Run(arguments) => run::run(arguments),
             Command::Pm4Test(arguments) => pm4_test::run(arguments),
-            Command::Completions(arguments) => completions::run(arguments),
-            Command::Man(arguments) => man::run(arguments),
+            Command::Completions(arguments) => completions::run(arguments, arguments.program.command()),
+            Command::Man(arguments) => man::run(arguments, Program::ALL.map(Program::command)),
         }
     }
 }
 
 impl Program {
-    /// Both.
-    pub const ALL: [Program; 2] = [Program::Zrt, Program::ZrtBench];
-
     /// Its command line.
     pub fn command(self) -> clap::Command {
         match self {

@@ -193,7 +193,7 @@ pub enum ToolError {
     Launch(#[from] crate::launch::LaunchError),
     /// The packet test failed.
     #[error(transparent)]
-    Pm4Test(#[from] crate::commands::pm4_test::Pm4TestError),
+    Pm4Test(#[from] crate::commands::pm4_test::error::Pm4TestError),
     /// A file cannot be written.
     #[error("{path} cannot be written")]
     Write {
@@ -283,6 +283,11 @@ impl ToolError {
             | ToolError::Option { .. } => "",
         }
     }
+}
+
+/// Bad input, in words.
+pub(crate) fn bad(what: String) -> ToolError {
+    ToolError::BadInput { what }
 }
 
 /// The error, its causes and the remedy as one sentence.

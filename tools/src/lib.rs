@@ -27,6 +27,7 @@ pub mod memory_option;
 pub mod open_device;
 pub mod prediction;
 pub mod profile;
+pub mod program;
 pub mod progress;
 pub mod prompt_bench;
 pub mod sampling_options;

@@ -154,6 +154,17 @@ pub fn blend(mask: u32, chosen: &Row, other: &Row) -> Row {
     row
 }
 
+/// The old row with one half of every lane replaced.
+#[inline(always)]
+pub(crate) fn merge_half(result: &Row, old: &Row, high: bool) -> Row {
+    let (shift, keep) = if high { (16, 0xFFFF) } else { (0, 0xFFFF_0000) };
+    let mut new = Row([0; LANES]);
+    for lane in 0..LANES {
+        new.0[lane] = old.0[lane] & keep | (result.0[lane] & 0xFFFF) << shift;
+    }
+    new
+}
+
 /// One bit per lane from a row of all-ones and zero lanes.
 #[inline(always)]
 pub fn collect(flags: Row) -> u32 {

@@ -5,8 +5,8 @@
 //! are zero, denormal or not finite are left out of the histogram, and what happens to denormals is reported
 //! separately.
 
-use super::Finding;
 use super::bench::{Bench, Stop};
+use super::finding::Finding;
 use super::kernels::APPROXIMATE;
 use zrt_mem::Random;
 

@@ -4,8 +4,8 @@
 //! that the work was really done.
 
 use super::bench::{Bench, PATIENCE_TICKS, POISON, Parameters, Stop, TICK_NS};
+use super::finding::{Finding, Verdict};
 use super::kernels::{BARRIER, CHAIN, CHASE, COPY, HANDOVER, SPIN};
-use super::{Finding, Verdict};
 use zrt_mem::{ByteLen, Heap};
 
 /// Footprints of the pointer chase: within L0 (32 KiB), GL2 (8 MiB), MALL (64 MiB), and beyond (hardware reference

@@ -3,8 +3,8 @@
 //! Contract: inputs repeat from run to run. Float results are fitted against [`super::sums::family`]; the answer is
 //! which models survive, and whether the project's (docs/arithmetic.md) is one of them.
 
-use super::Finding;
 use super::bench::{Bench, Stop};
+use super::finding::Finding;
 use super::kernels::{BYTES, DOT, MATRIX_BF16, MATRIX_F16, MATRIX_FP8, MATRIX_I8, MATRIX_U8, ProbeKernel};
 use super::sums::{Case, Model, PROJECT, Product, family, survivors};
 use super::tile::{Format, RESULT_DWORDS, SIDE, TILE_DWORDS, pack, result_place};

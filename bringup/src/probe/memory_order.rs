@@ -4,8 +4,8 @@
 //! in one way, the weakest first, so that no way helps an earlier one. Asked for each kind of memory that both sides
 //! see.
 
-use super::Finding;
 use super::bench::{Bench, PATIENCE_TICKS, POISON, Parameters, Stop};
+use super::finding::Finding;
 use super::kernels::ORDER;
 use std::time::{Duration, Instant};
 use zrt_mem::{ByteLen, Heap};

@@ -10,6 +10,7 @@
 mod approximation;
 mod bench;
 mod environment;
+mod finding;
 mod kernels;
 mod latency;
 mod matrix;
@@ -28,6 +29,7 @@ use std::time::{Duration, Instant};
 use zrt_device::Device;
 
 pub use environment::{Environment, environment};
+pub use finding::{Finding, Measure, Quantity, Verdict};
 
 /// Deadline of every wait of a question.
 const QUESTION_DEADLINE: Duration = Duration::from_secs(20);
@@ -42,50 +44,6 @@ pub struct Question {
     /// The answer that the project's model gives.
     pub model: &'static str,
     ask: fn(&mut Bench<'_>) -> Result<Finding, Stop>,
-}
-
-/// What an answer means for the model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Verdict {
-    /// The device does what the model says.
-    Confirms,
-    /// It does something else.
-    Contradicts,
-    /// There is no model: a number to know.
-    Measured,
-}
-
-/// A measured value.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum Quantity {
-    /// A number in the measure's unit.
-    Number(f64),
-    /// A word, a list or bits, in the measure's unit.
-    Text(String),
-}
-
-/// One measured value with its unit.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Measure {
-    /// What was measured.
-    pub name: String,
-    /// How much.
-    pub value: Quantity,
-    /// `ns`, `cycles`, `count`, `bytes/s`, `MHz`, `dwords`, `hex`, `text`, `ulp` and so on.
-    pub unit: String,
-}
-
-/// What a question found out.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Finding {
-    /// Whether the model holds.
-    pub verdict: Verdict,
-    /// The answer in a sentence.
-    pub summary: String,
-    /// The answer as data.
-    pub measures: Vec<Measure>,
 }
 
 /// How a question ended.
@@ -262,31 +220,6 @@ fn run_questions(device: &mut Device, questions: &[Question], deadline: Duration
         });
     }
     answers
-}
-
-impl Finding {
-    /// A finding without measures.
-    fn new(verdict: Verdict, summary: String) -> Finding {
-        Finding { verdict, summary, measures: Vec::new() }
-    }
-
-    /// A finding whose verdict is whether the model holds.
-    fn of_model(holds: bool, summary: String) -> Finding {
-        Finding::new(if holds { Verdict::Confirms } else { Verdict::Contradicts }, summary)
-    }
-
-    /// Adds a number to six digits: further digits are noise, and would not survive a conversion to text.
-    fn number(&mut self, name: impl Into<String>, value: f64, unit: &str) {
-        let value = match format!("{value:.5e}").parse() {
-            Ok(rounded) if f64::is_finite(rounded) => Quantity::Number(rounded),
-            _ => Quantity::Text("not a number".into()),
-        };
-        self.measures.push(Measure { name: name.into(), value, unit: unit.into() });
-    }
-
-    fn text(&mut self, name: impl Into<String>, value: String, unit: &str) {
-        self.measures.push(Measure { name: name.into(), value: Quantity::Text(value), unit: unit.into() });
-    }
 }
 
 impl Answer {

@@ -1,7 +1,7 @@
 //! The queue: round trips, the reported read pointer, the reference clock, dispatches in an indirect buffer.
 
-use super::Finding;
 use super::bench::{Bench, Parameters, Stop};
+use super::finding::Finding;
 use super::kernels::EMPTY;
 use std::time::{Duration, Instant};
 use zrt_pm4::Writer;

@@ -3,8 +3,8 @@
 //! Contract: memory holds distinct values, so that the permutation is read off. The model is that of
 //! docs/arithmetic.md.
 
-use super::Finding;
 use super::bench::{Bench, Stop};
+use super::finding::Finding;
 use super::kernels::TRANSPOSE;
 use super::tile::{SIDE, place};
 

@@ -3,8 +3,8 @@
 //! Contract: the model of placement is one workgroup on each compute unit. Which SIMDs of a WGP make a compute unit is
 //! not assumed: groups are distinguished by WGP and by the set of SIMDs that their waves report.
 
-use super::Finding;
 use super::bench::{Bench, POISON, Parameters, Stop};
+use super::finding::Finding;
 use super::kernels::{MODE, PLACEMENT};
 use std::collections::{BTreeMap, BTreeSet};
 

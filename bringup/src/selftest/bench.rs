@@ -1,6 +1,5 @@
 //! What the cases share: a page of system memory, submitting, comparing.
 
-use super::Timing;
 use std::time::Duration;
 use zrt_device::{Buffer, Device, DeviceError, WORDS_MAX};
 use zrt_mem::{ByteLen, GpuVa, Heap, SharedView};
@@ -12,6 +11,15 @@ pub(super) const CASE_DEADLINE: Duration = Duration::from_secs(10);
 pub(super) const POISON: u32 = 0xdead_beef;
 /// Length of the shared page.
 const PAGE_BYTES: u64 = 64 << 10;
+
+/// A measured time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Timing {
+    /// What was measured.
+    pub name: &'static str,
+    /// How long it took, in nanoseconds.
+    pub nanoseconds: f64,
+}
 
 /// What was observed instead of what should be.
 pub(super) struct Failure {

@@ -18,6 +18,8 @@ mod queue_cases;
 #[cfg(test)]
 mod tests;
 
+pub use bench::Timing;
+
 use crate::error::OpenError;
 use bench::{Bench, CASE_DEADLINE, Failure};
 use order::{CASES, Case, Needs, Verdict};
@@ -61,15 +63,6 @@ pub struct CaseReport {
     pub duration: Duration,
     /// What was measured, if a time means something.
     pub timings: Vec<Timing>,
-}
-
-/// A measured time.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Timing {
-    /// What was measured.
-    pub name: &'static str,
-    /// How long it took, in nanoseconds.
-    pub nanoseconds: f64,
 }
 
 impl Outcome {

@@ -3,36 +3,15 @@
 //! Contract: straight from the file's layout, 32 columns at a time, independent of the device's weight layout and of
 //! the kernels. The caller has checked that a row's bytes are whole blocks of the file.
 
+mod block;
 mod codebooks;
 pub mod e4m3;
 mod simple;
 mod superblocks;
 
+pub use block::{Block, COLUMNS, Scale};
+
 use crate::gguf::TensorKind;
-use half::f16;
-
-/// Columns of a block.
-pub const COLUMNS: usize = 32;
-
-/// 32 consecutive columns of a weight row.
-pub struct Block {
-    /// The integers.
-    pub integers: [i32; COLUMNS],
-    /// What turns the integers into weights.
-    pub scale: Scale,
-}
-
-/// What a block's integers are multiplied by. Products of two of these numbers are exact.
-pub enum Scale {
-    /// `d · q`.
-    One(f32),
-    /// `(d·sc) · q - dmin·m`: the two products; of types that store `d · q + m`, d and -m.
-    WithMinimum(f32, f32),
-    /// `(d · sc) · q`, with a scale for each half of the block.
-    Halves(f32, [i32; 2]),
-    /// `(d·sc) · q - dmin·m`, with a scale and a minimum for each half: d, sc, dmin, m.
-    HalvesWithMinima(f32, [i32; 2], f32, [i32; 2]),
-}
 
 /// A tensor of an integer type.
 pub struct IntegerWeights {
@@ -87,40 +66,10 @@ impl IntegerWeights {
     }
 }
 
-impl Block {
-    /// The weights, in f32.
-    pub fn weights(&self) -> [f32; COLUMNS] {
-        std::array::from_fn(|column| {
-            let (integer, half) = (self.integers[column] as f32, column / (COLUMNS / 2));
-            match self.scale {
-                Scale::One(scale) => scale * integer,
-                Scale::WithMinimum(scale, minimum) => scale.mul_add(integer, -minimum),
-                Scale::Halves(scale, factors) => (scale * factors[half] as f32) * integer,
-                Scale::HalvesWithMinima(scale, factors, minimum, offsets) => {
-                    let (scale, minimum) = (scale * factors[half] as f32, minimum * offsets[half] as f32);
-                    scale.mul_add(integer, -minimum)
-                }
-            }
-        })
-    }
-}
-
-fn half_at(stored: &[u8], offset: usize) -> f32 {
-    f16::from_le_bytes([stored[offset], stored[offset + 1]]).to_f32()
-}
-
-fn word_at(stored: &[u8], offset: usize) -> u32 {
-    u32::from_le_bytes(std::array::from_fn(|byte| stored[offset + byte]))
-}
-
-/// Element j in the low nibble of byte j, element j + 16 in the high one.
-fn nibble(packed: &[u8], column: usize) -> u8 {
-    packed[column % 16] >> (column / 16 * 4) & 15
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use half::f16;
 
     /// Blocks whose byte i is 7i² + 73i + 41, with d = 0.5 and a second scale of 0.375, through
     /// `gguf.quants.dequantize` of the Python package gguf 0.19.0: the sum of (k + 1) · w_k, and weights 0, 1, 15, 16,

@@ -15,6 +15,8 @@ use std::f64::consts::TAU;
 
 /// The file.
 pub(super) const FILE: &str = "config.json";
+/// Longest `config.json` and `generation_config.json` accepted, in bytes: they become trees.
+pub(super) const FILE_BYTES_MAX: u64 = 1 << 18;
 /// Rotary dimensions of a head that divisors are made for; above any head that runs.
 const HEAD_SIZE_MAX: u32 = 1 << 12;
 /// The window of a file that has no `sliding_window`, of types that have windows.

@@ -37,10 +37,6 @@ use json::Json;
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 
-/// Longest `config.json` and `generation_config.json` accepted, in bytes: they become trees.
-const CONFIG_BYTES_MAX: u64 = 1 << 18;
-/// Longest `tokenizer.json` accepted, in bytes. Gemma 3's has 33 MB.
-const TOKENIZER_BYTES_MAX: u64 = 1 << 28;
 /// Longest index accepted, in bytes.
 const INDEX_BYTES_MAX: u64 = 1 << 28;
 /// Files of tensors.
@@ -63,7 +59,7 @@ pub fn open_model(path: &Path) -> Result<Gguf, GgufError> {
 /// Opens a folder.
 pub fn open(folder: &Folder) -> Result<Gguf, SafetensorsError> {
     let mut header = GgufHeader::default();
-    let bytes = folder.need(config::FILE, CONFIG_BYTES_MAX)?;
+    let bytes = folder.need(config::FILE, config::FILE_BYTES_MAX)?;
     let config = config::read(&bytes, &mut header).map_err(|error| error.in_file(config::FILE))?;
     drop(bytes);
     let (files, stored) = read_headers(folder)?;

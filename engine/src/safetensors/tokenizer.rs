@@ -12,13 +12,14 @@ use super::config::{self, Config};
 use super::folder::Folder;
 use super::gguf_header::{GgufHeader, Texts};
 use super::json::{Json, JsonError, Shape};
-use super::{CONFIG_BYTES_MAX, TOKENIZER_BYTES_MAX};
 
 const FILE: &str = "tokenizer.json";
 const CONFIG: &str = "tokenizer_config.json";
 const GENERATION: &str = "generation_config.json";
 const TEMPLATE: &str = "chat_template.jinja";
 
+/// Longest `tokenizer.json` accepted, in bytes. Gemma 3's has 33 MB.
+const FILE_BYTES_MAX: u64 = 1 << 28;
 /// Longest `tokenizer_config.json` and template accepted, in bytes. Gemma 3's has 1.2 MB.
 const TOKENIZER_CONFIG_BYTES_MAX: u64 = 1 << 24;
 /// What a space is written as.
@@ -125,7 +126,7 @@ pub(super) fn read(
     rows: u64,
     header: &mut GgufHeader,
 ) -> Result<(), SafetensorsError> {
-    let bytes = folder.need(FILE, TOKENIZER_BYTES_MAX)?;
+    let bytes = folder.need(FILE, FILE_BYTES_MAX)?;
     let mut tokens = Tokens { text: String::new(), entries: Vec::new(), rows };
     let parts = read_parts(&bytes, &mut tokens).map_err(|error| error.in_file(FILE))?;
     drop(bytes);
@@ -134,7 +135,7 @@ pub(super) fn read(
         None => Settings::default(),
     };
     write_kind(&parts, &mut tokens, header).map_err(|error| error.in_file(FILE))?;
-    let generation = match folder.read(GENERATION, CONFIG_BYTES_MAX)? {
+    let generation = match folder.read(GENERATION, config::FILE_BYTES_MAX)? {
         Some(bytes) => config::generation_ids(&bytes).map_err(|error| error.in_file(GENERATION))?,
         None => (None, Vec::new()),
     };

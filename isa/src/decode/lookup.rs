@@ -2,7 +2,7 @@
 //!
 //! Contract: constant data; a number outside the table is an unknown operation.
 
-use crate::instruction::Encoding;
+use crate::encoding::Encoding;
 use crate::opcode::{OPCODES, Opcode};
 
 /// Operations by number.

@@ -1,8 +1,10 @@
 //! VDS, VDSDIR, VFLAT, VSCRATCH, VGLOBAL, VBUFFER (instruction set reference §1).
 
+use super::lookup;
 use super::operand::{EXEC_HI, NULL};
-use super::{Reason, Result, Words, blank, field, lookup, signed24};
-use crate::instruction::{Encoding, Instruction, Operand};
+use super::words::{Reason, Result, Words, blank, field, signed24};
+use crate::encoding::Encoding;
+use crate::instruction::{Instruction, Operand};
 use crate::opcode::{DataType, Opcode, OperandKind, Properties};
 
 /// Temporal hint bit that requests the old value from an atomic.

@@ -3,7 +3,7 @@
 //! Contract: register tuples are aligned down as the hardware's narrower fields imply (pairs to 2, wider to 4) and lie
 //! wholly inside their file. Codes: instruction set reference §2.
 
-use super::{Dialect, Reason, Result, Words};
+use super::words::{Dialect, Reason, Result, Words};
 use crate::instruction::Operand;
 use crate::opcode::{OperandKind, RegisterFile};
 

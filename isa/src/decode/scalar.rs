@@ -1,8 +1,10 @@
 //! SOP1, SOP2, SOPC, SOPK, SOPP, SMEM (instruction set reference §1).
 
+use super::lookup;
 use super::operand::{EXEC_HI, EXEC_LO, LDS_DIRECT, M0};
-use super::{Dialect, Reason, Result, Words, blank, field, lookup, signed24};
-use crate::instruction::{Encoding, Instruction, Operand};
+use super::words::{Dialect, Reason, Result, Words, blank, field, signed24};
+use crate::encoding::Encoding;
+use crate::instruction::{Instruction, Operand};
 use crate::opcode::{Opcode, Properties, RegisterFile};
 
 /// First inline constant code: the integer 0.

@@ -1,8 +1,10 @@
 //! VOP1, VOP2, VOPC, VOP3, VOP3SD, VOP3P, VOPD (instruction set reference §1 and §6).
 
+use super::lookup;
 use super::operand::{EXEC, EXEC_HI, EXEC_LO, VCC};
-use super::{Dialect, Reason, Result, Words, blank, field, lookup};
-use crate::instruction::{DualHalf, Encoding, Instruction, LaneSelect, Operand};
+use super::words::{Dialect, Reason, Result, Words, blank, field};
+use crate::encoding::Encoding;
+use crate::instruction::{DualHalf, Instruction, LaneSelect, Operand};
 use crate::opcode::{DataType, ModifierForm, Opcode, OperandInfo, OperandKind, Properties, RegisterFile};
 use crate::resources::WaveSize;
 

@@ -6,10 +6,12 @@
 //! here: if a caller jumps by a register after a call, either the callee keeps that register, or its use is a
 //! mistake that another rule reports.
 
+use super::analysis::{Analysis, Call};
 use super::effects::{SCC, TRACKED_REGISTERS};
 use super::finding::Finding;
-use super::graph::{Analysis, Call, Step};
-use crate::instruction::{Encoding, Instruction, Operand};
+use super::step::Step;
+use crate::encoding::Encoding;
+use crate::instruction::{Instruction, Operand};
 use crate::opcode::Opcode;
 use alloc::boxed::Box;
 

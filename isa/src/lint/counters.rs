@@ -13,11 +13,12 @@
 //! return, none may be; after a call, none is. Of the registers that m0 selects, the first counts as used, together
 //! with those after it that are outstanding with it.
 
+use super::analysis::{Analysis, Call};
 use super::effects::{
     Counter, LDS, Part, REGISTER_COUNT, Read, Registers, Role, SCC, VCC_LO, VECTOR_FIRST, runs,
 };
 use super::finding::{Finding, Rule};
-use super::graph::{Analysis, Call, Callee, Step};
+use super::step::{Callee, Step};
 use crate::opcode::Opcode;
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;

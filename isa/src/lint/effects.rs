@@ -6,7 +6,8 @@
 //! it. Counters: instruction set reference §4.1. Cost: some allocations; meant to be computed once per instruction
 //! of a program.
 
-use crate::instruction::{Encoding, Instruction, Operand};
+use crate::encoding::Encoding;
+use crate::instruction::{Instruction, Operand};
 use crate::opcode::{Opcode, OperandKind, Properties};
 use crate::resources::WaveSize;
 use alloc::vec::Vec;

@@ -2,9 +2,10 @@
 //!
 //! Contract: `v_nop` does not count as a VALU instruction here, because the hardware drops it.
 
+use super::analysis::{Analysis, Call};
 use super::effects::Unit;
 use super::finding::{Finding, Rule};
-use super::graph::{Analysis, Call, Step};
+use super::step::Step;
 use crate::opcode::{Opcode, RegisterFile};
 
 pub(super) struct Exchange;

@@ -85,6 +85,14 @@ pub struct Finding {
     pub source: Option<(String, u32)>,
 }
 
+impl Finding {
+    /// A finding at a dword without an instruction.
+    pub(super) fn at(rule: Rule, dword: usize, remedy: String) -> Self {
+        let instruction = String::new();
+        Self { rule, dword, instruction, registers: None, cause: None, remedy, source: None }
+    }
+}
+
 impl Display for Finding {
     fn fmt(&self, out: &mut Formatter<'_>) -> Result {
         if let Some((file, line)) = &self.source {

@@ -3,18 +3,19 @@
 //! Contract: only reachable dwords are decoded, each at most once per round; rounds follow computed jumps. Calls of
 //! other functions are not followed. [`Graph::solve`] terminates because joins only add and the states are finite.
 
-use super::Entry;
 use super::addresses::{Addresses, Goal};
+use super::analysis::{Analysis, Call};
 use super::convention::RETURN_ADDRESS;
-use super::effects::{Effects, Registers};
+use super::effects::Effects;
+use super::entry::Entry;
 use super::finding::{Finding, Rule};
+use super::step::{Callee, Flow, Step};
 use crate::decode::decode_for;
 use crate::instruction::{Instruction, Operand};
-use crate::opcode::{Opcode, OperandInfo};
-use crate::resources::WaveSize;
+use crate::opcode::Opcode;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
-use alloc::string::{String, ToString};
+use alloc::string::ToString;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -34,101 +35,6 @@ pub(super) struct Surroundings<'a> {
     pub(super) has_addresses: bool,
 }
 
-/// One instruction at its position.
-pub(super) struct Step {
-    pub(super) dword: usize,
-    pub(super) instruction: Instruction,
-    pub(super) effects: Effects,
-    flow: Flow,
-    wave_size: WaveSize,
-}
-
-/// The code that a call runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Callee {
-    /// Code that follows no convention: a part of this function, or unknown code.
-    Free,
-    /// The function at a dword.
-    Function(usize),
-    /// An unknown function, called by a pointer of the program: no compiler knows which one.
-    Pointer,
-    /// An unknown function, which the compiler may have known.
-    Unknown,
-}
-
-/// A call that has returned.
-pub(super) struct Call {
-    /// Dword of the call.
-    pub(super) dword: usize,
-    pub(super) callee: Callee,
-}
-
-impl Step {
-    /// A finding at this instruction.
-    pub(super) fn finding(
-        &self,
-        rule: Rule,
-        registers: Option<Registers>,
-        cause: Option<usize>,
-        remedy: String,
-    ) -> Finding {
-        let instruction = self.instruction.text(self.wave_size).to_string();
-        Finding { rule, dword: self.dword, instruction, registers, cause, remedy, source: None }
-    }
-
-    /// Types of its operands.
-    pub(super) fn operands(&self) -> &'static OperandInfo {
-        self.instruction.opcode.operands_for(self.wave_size)
-    }
-
-    /// Whether it returns from a called function.
-    pub(super) fn is_return(&self) -> bool {
-        self.flow == Flow::Return
-    }
-
-    /// The function that it calls or tail-calls.
-    pub(super) fn callee(&self) -> Option<usize> {
-        match self.flow {
-            Flow::Call(Callee::Function(dword)) | Flow::Leave(Some(dword)) => Some(dword),
-            _ => None,
-        }
-    }
-
-    /// Whether it calls a function whose address comes from memory or a caller.
-    pub(super) fn calls_pointer(&self) -> bool {
-        self.flow == Flow::Call(Callee::Pointer)
-    }
-
-    /// Whether it calls or tail-calls unknown code: by a pointer, or in another object.
-    pub(super) fn reaches_unseen(&self) -> bool {
-        matches!(self.flow, Flow::Call(Callee::Pointer | Callee::Unknown) | Flow::Leave(None))
-    }
-
-    /// The dword after it.
-    fn end(&self) -> usize {
-        self.dword + self.instruction.dword_count as usize
-    }
-}
-
-/// Where execution continues after an instruction.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Flow {
-    Next,
-    /// To a target, given as a dword that may lie outside the code.
-    Jump(i64),
-    /// To a target or to the next instruction.
-    Branch(i64),
-    /// To a target that belongs to this code and, from there, back.
-    Subroutine(i64),
-    /// Out of this code and back.
-    Call(Callee),
-    /// Back to the caller.
-    Return,
-    /// Out of the code, and to this function if it is known.
-    Leave(Option<usize>),
-    End,
-}
-
 /// How one block is reached from another.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Edge {
@@ -142,22 +48,6 @@ enum Edge {
 struct Block {
     steps: Range<usize>,
     successors: Vec<(usize, Edge)>,
-}
-
-/// An analysis that can be solved over the graph.
-pub(super) trait Analysis {
-    /// What is known at one point of the code.
-    type State: Clone;
-    /// The state at the entry.
-    fn entry_state(&self) -> Self::State;
-    /// Whether the state at the end of the program applies at its entry when it runs again.
-    fn is_kept_at_end(&self) -> bool;
-    /// Applies what a callee leaves behind.
-    fn after_call(&self, state: &mut Self::State, call: &Call);
-    /// Applies one instruction and reports findings.
-    fn step(&self, state: &mut Self::State, step: &Step, report: &mut dyn FnMut(Finding));
-    /// Merges `other` into `state` at a join. Returns whether `state` has grown.
-    fn join(&self, state: &mut Self::State, other: &Self::State) -> bool;
 }
 
 /// Reachable code.
@@ -306,7 +196,7 @@ impl Explorer<'_> {
                 let remedy = format!("dword {target} is outside of the code's {} dwords", self.code.len());
                 self.findings.push(match from {
                     Some(step) => step.finding(Rule::Target, None, None, remedy),
-                    None => at(Rule::Target, self.entry.dword, remedy),
+                    None => Finding::at(Rule::Target, self.entry.dword, remedy),
                 });
             }
         }
@@ -395,13 +285,17 @@ impl Explorer<'_> {
     fn decode(&mut self, dword: usize) -> Option<Step> {
         let words = self.code.get(dword..).unwrap_or_default();
         if words.is_empty() {
-            self.findings.push(at(Rule::End, dword, "end the program before the end of its code".into()));
+            self.findings.push(Finding::at(
+                Rule::End,
+                dword,
+                "end the program before the end of its code".into(),
+            ));
             return None;
         }
         let instruction = match decode_for(words, self.entry.wave_size) {
             Ok(instruction) => instruction,
             Err(error) => {
-                self.findings.push(at(Rule::Undecodable, dword, error.to_string()));
+                self.findings.push(Finding::at(Rule::Undecodable, dword, error.to_string()));
                 return None;
             }
         };
@@ -419,12 +313,6 @@ impl Explorer<'_> {
         }
         Some(step)
     }
-}
-
-/// A finding at a dword without an instruction.
-pub(super) fn at(rule: Rule, dword: usize, remedy: String) -> Finding {
-    let instruction = String::new();
-    Finding { rule, dword, instruction, registers: None, cause: None, remedy, source: None }
 }
 
 /// Finds instructions that begin inside another one. The code after the other one then begins a block of its own.

@@ -4,9 +4,10 @@
 //! Contract: `v_nop` counts as a VALU instruction here. The addend may be the previous result: the hardware waits
 //! for it.
 
+use super::analysis::{Analysis, Call};
 use super::effects::{Registers, Unit, VECTOR_FIRST};
 use super::finding::{Finding, Rule};
-use super::graph::{Analysis, Call, Step};
+use super::step::Step;
 use crate::instruction::Operand;
 use crate::opcode::Opcode;
 use alloc::vec::Vec;

@@ -5,13 +5,14 @@
 //! Cost: each function is decoded twice; if functions jump into each other's code, an instruction is decoded
 //! [`SHARED_MAX`] times on average at most.
 
-use super::Entry;
+use super::changes::Changes;
 use super::convention::{self, RegisterSet};
 use super::counters::Counters;
 use super::effects::REGISTER_COUNT;
+use super::entry::Entry;
 use super::exchange::Exchange;
 use super::finding::{Finding, Rule};
-use super::graph::{Graph, Surroundings, at};
+use super::graph::{Graph, Surroundings};
 use super::matrix_overlap::MatrixOverlap;
 use super::scalar_hazard::ScalarHazard;
 use super::unwritten::Unwritten;
@@ -44,17 +45,6 @@ pub struct Program<'a> {
 
 /// The functions that each function calls or tail-calls, by the first dwords of both.
 type Callees = BTreeMap<usize, BTreeSet<usize>>;
-
-/// The registers that each function writes, callees included.
-#[derive(Debug, Default)]
-pub(super) struct Changes(BTreeMap<usize, RegisterSet>);
-
-impl Changes {
-    /// Those written by the function at a dword.
-    pub(super) fn of(&self, dword: usize) -> Option<&RegisterSet> {
-        self.0.get(&dword)
-    }
-}
 
 impl<'a> Program<'a> {
     /// Functions of `code`, each keyed by its first dword. Of several with the same one the last counts, and none
@@ -96,10 +86,10 @@ impl<'a> Program<'a> {
     /// Checks the function that begins at a dword. Returns nothing if none does.
     pub fn check(&self, dword: usize) -> Vec<Finding> {
         let Some(function) = self.functions.get(&dword) else { return Vec::new() };
-        if !self.changes.0.contains_key(&dword) {
+        if self.changes.of(dword).is_none() {
             let remedy =
                 "the functions before it share too much code to check them all: check this one alone";
-            return Vec::from([at(Rule::NotAnalysed, dword, remedy.into())]);
+            return Vec::from([Finding::at(Rule::NotAnalysed, dword, remedy.into())]);
         }
         let mut findings = Vec::new();
         let graph = self.graph(function, &mut findings);

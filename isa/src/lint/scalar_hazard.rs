@@ -10,11 +10,12 @@
 //! writes of the ordinary registers that it reads, vcc needs a wait, and nothing expires. In both modes, SOPP
 //! instructions do not age a write, and `ds_nop` ends the tracking but not an existing hazard.
 
-use super::Entry;
+use super::analysis::{Analysis, Call};
 use super::effects::{Read, Registers, TRACKED_REGISTERS, Unit, VCC_LO, runs};
+use super::entry::Entry;
 use super::finding::{Finding, Rule};
-use super::graph::{Analysis, Call, Step};
-use crate::instruction::Encoding;
+use super::step::Step;
+use crate::encoding::Encoding;
 use crate::opcode::Opcode;
 use crate::resources::WaveSize;
 use alloc::format;

@@ -11,13 +11,15 @@
 //! its callee writes and what is no result. A compiler may know what a callee preserves; so if the callee cannot be
 //! determined, only a call by pointer is assumed to change all that the convention allows.
 
-use super::Entry;
+use super::analysis::{Analysis, Call};
+use super::changes::Changes;
 use super::convention::{self, SCALAR_ARGUMENTS, VECTOR_ARGUMENTS};
 use super::effects::{LDS, REGISTER_COUNT, Read, Registers, Role, SCC, Unit, VECTOR_FIRST, runs};
+use super::entry::{Entry, USER_SGPRS_MAX};
 use super::finding::{Finding, Rule};
-use super::graph::{Analysis, Call, Callee, Step};
-use super::program::Changes;
-use crate::instruction::{Encoding, LaneSelect, Operand};
+use super::step::{Callee, Step};
+use crate::encoding::Encoding;
+use crate::instruction::{LaneSelect, Operand};
 use crate::opcode::{DataType, Opcode, RegisterFile};
 use alloc::format;
 use alloc::string::String;
@@ -58,7 +60,7 @@ impl Analysis for Unwritten<'_> {
             origins[SCALAR_ARGUMENTS].fill(None);
             origins[VECTOR_ARGUMENTS].fill(None);
         } else {
-            origins[..self.entry.user_sgprs.min(super::USER_SGPRS_MAX).into()].fill(None);
+            origins[..self.entry.user_sgprs.min(USER_SGPRS_MAX).into()].fill(None);
             origins[VECTOR_FIRST] = None;
         }
         origins[TRAP_TEMPORARIES].fill(None);

@@ -1,6 +1,7 @@
 //! Scope and temporal hint of memory operations (instruction set reference §4.3).
 
-use crate::instruction::{Encoding, Instruction};
+use crate::encoding::Encoding;
+use crate::instruction::Instruction;
 use crate::opcode::Properties;
 use core::fmt::{Formatter, Result};
 

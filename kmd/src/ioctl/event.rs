@@ -1,9 +1,8 @@
 //! Commands about events.
 
-use super::{Command, GROUP, MemoryHandle, common_remedy, issue, request};
+use super::{Command, CommandError, GROUP, MemoryHandle, common_remedy, issue, request};
 use crate::bindings::kfd::*;
 use crate::errno::Errno;
-use crate::error::KmdError;
 use crate::syscalls::{Fd, Nested, Syscalls};
 use core::mem::offset_of;
 use rustix::ioctl::opcode;
@@ -139,7 +138,7 @@ impl Command for WaitEvents<'_> {
         }
     }
 
-    fn call(&self, syscalls: &dyn Syscalls, fd: Fd) -> Result<WaitedEvents, KmdError> {
+    fn call(&self, syscalls: &dyn Syscalls, fd: Fd) -> Result<WaitedEvents, CommandError> {
         let mut payloads = vec![kfd_event_data_plain::new_zeroed(); self.events.len()];
         for (payload, event) in payloads.iter_mut().zip(self.events) {
             payload.event_id = event.0;

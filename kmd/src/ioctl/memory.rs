@@ -1,9 +1,8 @@
 //! Commands about memory objects.
 
-use super::{Command, GROUP, common_remedy, issue, request};
+use super::{Command, CommandError, GROUP, common_remedy, issue, request};
 use crate::bindings::kfd::*;
 use crate::errno::Errno;
-use crate::error::KmdError;
 use crate::syscalls::{Fd, Nested, Syscalls};
 use core::mem::offset_of;
 use rustix::ioctl::opcode;
@@ -141,7 +140,7 @@ impl Command for MapMemory {
         structure.n_success
     }
 
-    fn call(&self, syscalls: &dyn Syscalls, fd: Fd) -> Result<u32, KmdError> {
+    fn call(&self, syscalls: &dyn Syscalls, fd: Fd) -> Result<u32, CommandError> {
         let mut structure = self.structure();
         let mut devices = self.gpu_id.to_ne_bytes();
         let field_offset = offset_of!(Self::Structure, device_ids_array_ptr);
@@ -181,7 +180,7 @@ impl Command for UnmapMemory {
         }
     }
 
-    fn call(&self, syscalls: &dyn Syscalls, fd: Fd) -> Result<u32, KmdError> {
+    fn call(&self, syscalls: &dyn Syscalls, fd: Fd) -> Result<u32, CommandError> {
         let mut structure = self.structure();
         let mut devices = self.gpu_id.to_ne_bytes();
         let field_offset = offset_of!(Self::Structure, device_ids_array_ptr);

@@ -6,11 +6,13 @@
 //! call. Errors carry the command's name, the errno and its meaning for this command (hardware reference §2.6,
 //! §2.8).
 
+mod error;
 pub mod event;
 pub mod memory;
 pub mod process;
 pub mod queue;
 
+pub use error::CommandError;
 pub use event::{
     CreateEvent, CreatedEvent, DestroyEvent, EventId, EventKind, ResetEvent, SetEvent, WaitEvents,
     WaitedEvents,
@@ -26,7 +28,6 @@ pub use process::{
 pub use queue::{CreateQueue, CreatedQueue, DestroyQueue, SetCuMask, UpdateQueue};
 
 use crate::errno::Errno;
-use crate::error::KmdError;
 use crate::syscalls::{Fd, Nested, Syscalls, ioctl_bytes};
 use zerocopy::{FromBytes, IntoBytes};
 
@@ -56,7 +57,7 @@ pub trait Command {
     }
 
     /// Issues the request.
-    fn call(&self, syscalls: &dyn Syscalls, fd: Fd) -> Result<Self::Output, KmdError> {
+    fn call(&self, syscalls: &dyn Syscalls, fd: Fd) -> Result<Self::Output, CommandError> {
         let mut structure = self.structure();
         issue::<Self>(syscalls, fd, &mut structure, &mut [])?;
         Ok(Self::output(structure))
@@ -68,10 +69,10 @@ fn issue<C: Command + ?Sized>(
     fd: Fd,
     structure: &mut C::Structure,
     nested: &mut [Nested<'_>],
-) -> Result<(), KmdError> {
+) -> Result<(), CommandError> {
     match ioctl_bytes(syscalls, fd, C::REQUEST, structure.as_mut_bytes(), nested) {
         Ok(_) => Ok(()),
-        Err(errno) => Err(KmdError::Ioctl { ioctl: C::NAME, errno, remedy: C::remedy(errno) }),
+        Err(errno) => Err(CommandError { ioctl: C::NAME, errno, remedy: C::remedy(errno) }),
     }
 }
 

@@ -1,9 +1,8 @@
 //! Commands about the process and the GPU as a whole.
 
-use super::{Command, GROUP, common_remedy, issue, request};
+use super::{Command, CommandError, GROUP, common_remedy, issue, request};
 use crate::bindings::kfd::*;
 use crate::errno::Errno;
-use crate::error::KmdError;
 use crate::syscalls::{Fd, Nested, Syscalls};
 use core::mem::offset_of;
 use rustix::ioctl::opcode;
@@ -60,7 +59,7 @@ impl Command for GetProcessApertures {
     }
 
     /// Calls twice: a count of zero asks for the number of entries.
-    fn call(&self, syscalls: &dyn Syscalls, fd: Fd) -> Result<Self::Output, KmdError> {
+    fn call(&self, syscalls: &dyn Syscalls, fd: Fd) -> Result<Self::Output, CommandError> {
         let mut structure = self.structure();
         issue::<Self>(syscalls, fd, &mut structure, &mut [])?;
         let count = structure.num_of_nodes.min(APERTURES_MAX);

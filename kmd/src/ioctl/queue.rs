@@ -1,9 +1,8 @@
 //! Commands about queues.
 
-use super::{Command, GROUP, common_remedy, issue, request};
+use super::{Command, CommandError, GROUP, common_remedy, issue, request};
 use crate::bindings::kfd::*;
 use crate::errno::Errno;
-use crate::error::KmdError;
 use crate::syscalls::{Fd, Nested, Syscalls};
 use core::mem::offset_of;
 use rustix::ioctl::opcode;
@@ -190,7 +189,7 @@ impl Command for SetCuMask<'_> {
         }
     }
 
-    fn call(&self, syscalls: &dyn Syscalls, fd: Fd) -> Result<(), KmdError> {
+    fn call(&self, syscalls: &dyn Syscalls, fd: Fd) -> Result<(), CommandError> {
         let mut structure = self.structure();
         let mut mask = self.mask.to_vec();
         let bytes = mask.as_mut_slice().as_mut_bytes();

@@ -1,11 +1,10 @@
 //! The placement of the parts of an ELF file in the image.
 //!
 //! Contract: segments are copied once, into one allocation within [`IMAGE_BYTES_MAX`] that is at most
-//! [`IMAGE_BYTES_BEYOND_FILE`] longer than the file; relocations are resolved (`relocation`) or refused. A linked
-//! file keeps its own distances; the sections of an object follow each other at their alignment.
+//! [`IMAGE_BYTES_BEYOND_FILE`] longer than the file. A linked file keeps its own distances; the sections of an object
+//! follow each other at their alignment. What `relocation` writes comes afterwards.
 
-use super::relocation::{self, Budget};
-use super::{ENDIAN, File, damaged};
+use super::file::{ENDIAN, File, damaged};
 use crate::error::LoadError;
 use crate::image::{IMAGE_ALIGNMENT_BYTES, IMAGE_BYTES_BEYOND_FILE, IMAGE_BYTES_MAX, Image, Segment, vec_of};
 use object::elf::{
@@ -42,11 +41,9 @@ struct Part<'data> {
 }
 
 impl Layout {
-    /// Places everything and resolves relocations.
-    pub fn new(file: &File<'_>, budget: &mut Budget) -> Result<Layout, LoadError> {
-        let mut layout = if file.is_linked { linked(file)? } else { sections(file)? };
-        relocation::apply(file, &mut layout, budget)?;
-        Ok(layout)
+    /// Places everything; relocations are not resolved yet.
+    pub fn new(file: &File<'_>) -> Result<Layout, LoadError> {
+        if file.is_linked { linked(file) } else { sections(file) }
     }
 
     /// A symbol's offset in the image; `None` for undefined and absolute symbols, and for those in parts that are

@@ -5,10 +5,10 @@
 //! [`PATHS_BYTES_MAX`] in all. The rest is left out. Units are read sequentially, so the cost is proportional to
 //! the section's length. Compressed sections are left out, and never inflated.
 
+use super::file::{ENDIAN, File};
 use super::layout::Layout;
 use super::line_unit::{self, Name, Row, Slice, Text, Unit};
 use super::relocation::{Budget, kind};
-use super::{ENDIAN, File};
 use crate::error::LoadError;
 use crate::image::vec_of;
 use crate::lines::{LineRow, LineTable};

@@ -4,12 +4,12 @@
 //! Source: LLVM's "User Guide for AMDGPU Backend", code object metadata of versions 3 to 6.
 
 use super::msgpack::Value;
-use crate::KERNELS_MAX;
 use crate::error::LoadError;
 use crate::image::vec_of;
 use crate::kernarg::ARGUMENT_BYTES_MAX;
 use crate::kernel::{AddressSpace, Argument, Hidden, ValueKind};
 use crate::print::{self, PrintFormats};
+use crate::program::KERNELS_MAX;
 
 /// Owner of the note.
 const NOTE_NAME: &[u8] = b"AMDGPU\0";

@@ -5,8 +5,8 @@
 //! even if several sections name the same bytes. Source: LLVM's "User Guide for AMDGPU Backend", relocation
 //! records.
 
+use super::file::{ENDIAN, File, Header, damaged};
 use super::layout::Layout;
-use super::{ENDIAN, File, damaged};
 use crate::error::LoadError;
 use crate::image::BaseRelocation;
 use object::elf::{Rela64, SHF_ALLOC, SHN_ABS, SHT_REL, SHT_RELA};
@@ -143,10 +143,7 @@ fn place_of(
 }
 
 /// The symbol table that a relocation section refers to; an empty one for index 0.
-fn table<'data>(
-    file: &File<'data>,
-    link: SectionIndex,
-) -> Result<SymbolTable<'data, super::Header>, LoadError> {
+fn table<'data>(file: &File<'data>, link: SectionIndex) -> Result<SymbolTable<'data, Header>, LoadError> {
     if link.0 == 0 {
         return Ok(SymbolTable::default());
     }
@@ -156,7 +153,7 @@ fn table<'data>(
 fn one(
     file: &File<'_>,
     layout: &mut Layout,
-    symbols: &SymbolTable<'_, super::Header>,
+    symbols: &SymbolTable<'_, Header>,
     section: &object::elf::SectionHeader64<LittleEndian>,
     base: u64,
     relocation: &Rela64<LittleEndian>,

@@ -8,7 +8,7 @@
 //! and the length above).
 
 use super::format::Values;
-use super::formats::NumberedFormat;
+use super::formats::{NumberedFormat, UNIT_BYTES};
 use super::{PrintError, PrintFormats, Printed};
 use std::borrow::Cow;
 
@@ -16,8 +16,6 @@ use std::borrow::Cow;
 pub const BUFFER_BYTES: usize = 4 << 20;
 /// Bytes before the first message.
 const HEADER_BYTES: usize = 8;
-/// The length of every message is a multiple of this.
-pub(super) const UNIT_BYTES: usize = 4;
 /// Fill byte of the message space until something is written.
 const UNWRITTEN: u8 = 0xEE;
 

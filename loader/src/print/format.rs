@@ -9,7 +9,7 @@
 //! An integer without a length has 32 bits if the arguments are slots, and its field's size if they are fields,
 //! since OpenCL's fields have the argument's own size.
 
-use super::PrintError;
+use super::error::PrintError;
 use super::number::{AMOUNT_MAX, Shape};
 
 /// Longest text of one message in bytes.

@@ -6,12 +6,13 @@
 //! the text are escaped (LLVM's `AMDGPUPrintfRuntimeBinding`). For HIP number and count are 0, and the text is the
 //! low 64 bits of its MD5 as at most 16 digits, a comma, and the string itself (`AMDGPUEmitPrintf`).
 
-use super::buffer::UNIT_BYTES;
 use super::format::string_arguments;
 use crate::elf::Value;
 use crate::error::LoadError;
 use std::collections::HashMap;
 
+/// Unit of a printf buffer in bytes: the lengths of messages, and of their arguments, are padded to it.
+pub(super) const UNIT_BYTES: usize = 4;
 /// Most format strings of a program.
 const FORMATS_MAX: usize = 1 << 15;
 /// Most arguments of one format.

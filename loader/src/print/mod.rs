@@ -13,15 +13,15 @@
 //! Never run on a card.
 
 pub mod buffer;
+mod error;
 mod format;
 mod formats;
 pub mod hostcall;
 mod number;
 
+pub use error::PrintError;
 pub use formats::PrintFormats;
 pub(crate) use formats::parse as parse_formats;
-
-use thiserror::Error;
 
 /// Most text that is kept for one launch, in bytes.
 pub const PRINTED_BYTES_MAX: usize = 16 << 20;
@@ -29,38 +29,6 @@ pub const PRINTED_BYTES_MAX: usize = 16 << 20;
 /// Most bytes of formats and text that are processed for messages of a printf buffer; later messages are only
 /// counted.
 const WORK_BYTES_MAX: usize = 8 * PRINTED_BYTES_MAX;
-
-/// Why a kernel's output cannot be converted to text.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum PrintError {
-    /// The format string is not valid.
-    #[error("the format string {format:?} of a printf {what}")]
-    Format {
-        /// The string.
-        format: String,
-        /// What is wrong, as the end of a sentence.
-        what: String,
-    },
-    /// The printf buffer contains something other than messages.
-    #[error(
-        "the printf buffer is damaged at byte {offset}: {what}; did the kernel write past a buffer of its own?"
-    )]
-    Record {
-        /// Offset from the first message.
-        offset: usize,
-        /// What is wrong.
-        what: String,
-    },
-    /// The buffer was too small.
-    #[error(
-        "the kernel printed more than the {bytes} bytes that the printf buffer holds: print less, or of fewer work-items"
-    )]
-    Full {
-        /// Bytes available for messages.
-        bytes: usize,
-    },
-}
 
 /// The output of a launch, in the order of arrival.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 //! It acts when earlier packets have reached the sync point; it does **not** wait for running waves. A CS_PARTIAL_FLUSH
 //! or a wait for a fence must come first.
 
-use super::{emit_words, fixed_header, join, split};
+use super::words::{emit_words, fixed_header, join, split};
 use crate::error::{EmitError, ParseError};
 use crate::field::FieldOverflow;
 use crate::header::HeaderFlags;
@@ -251,7 +251,7 @@ impl Repr {
     }
 }
 
-super::display_fields!();
+super::words::display_fields!();
 
 #[cfg(test)]
 mod tests {

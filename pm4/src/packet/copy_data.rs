@@ -4,7 +4,8 @@
 //! driver library for gfx12, call source 1 and destination 5 `tc_l2_obsolete`: these are never written, and no
 //! value here stands for them.
 
-use super::{TemporalHint, check_aligned, emit_words, fixed_header, join, parse_aligned, split};
+use super::temporal_hint::TemporalHint;
+use super::words::{check_aligned, emit_words, fixed_header, join, parse_aligned, split};
 use crate::error::{EmitError, ParseError};
 use crate::field::Field;
 use crate::header::HeaderFlags;
@@ -236,7 +237,7 @@ fn parse_low(high_field: Field, pair: u64) -> Result<u32, ParseError> {
     }
 }
 
-super::display_fields!();
+super::words::display_fields!();
 
 #[cfg(test)]
 mod tests {

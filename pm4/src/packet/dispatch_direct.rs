@@ -3,7 +3,7 @@
 //! The packet does not wait for the shader. x, y, z count workgroups if the initiator has FORCE_START_AT_000, are
 //! end values if START_X/Y/Z are in use, and count threads if it has USE_THREAD_DIMENSIONS.
 
-use super::{emit_words, fixed_header};
+use super::words::{emit_words, fixed_header};
 use crate::error::{EmitError, ParseError};
 use crate::header::HeaderFlags;
 use crate::registers::DispatchInitiator;
@@ -89,7 +89,7 @@ impl Repr {
     }
 }
 
-super::display_fields!();
+super::words::display_fields!();
 
 #[cfg(test)]
 mod tests {

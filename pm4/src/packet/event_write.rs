@@ -2,7 +2,8 @@
 //!
 //! Only the form without an address is supported: one body dword. CS_PARTIAL_FLUSH is C0004600 00000407.
 
-use super::{Event, emit_words, fixed_header};
+use super::event::Event;
+use super::words::{emit_words, fixed_header};
 use crate::error::{EmitError, ParseError};
 use crate::header::HeaderFlags;
 
@@ -68,7 +69,7 @@ impl Repr {
     }
 }
 
-super::display_fields!();
+super::words::display_fields!();
 
 #[cfg(test)]
 mod tests {

@@ -2,7 +2,7 @@
 //!
 //! At most 2^20 − 1 dwords, in memory mapped for the queue's VM.
 
-use super::{check_aligned, emit_words, fixed_header, join, parse_aligned, split};
+use super::words::{check_aligned, emit_words, fixed_header, join, parse_aligned, split};
 use crate::error::{EmitError, ParseError};
 use crate::header::HeaderFlags;
 
@@ -142,7 +142,7 @@ impl Repr {
     }
 }
 
-super::display_fields!();
+super::words::display_fields!();
 
 #[cfg(test)]
 mod tests {

@@ -2,7 +2,7 @@
 //!
 //! With no payload it is the header alone, 0xFFFF1000.
 
-use super::{emit_words, print_header};
+use super::words::{emit_words, print_header};
 use crate::error::{EmitError, ParseError};
 use crate::header::{Header, HeaderFlags};
 use core::fmt;
@@ -72,7 +72,8 @@ impl<T: AsRef<[u32]>> fmt::Display for Packet<T> {
 mod tests {
     use super::super::testing::{DIRTY, check_golden};
     use super::*;
-    use crate::header::{BODY_DWORDS_MAX, Opcode};
+    use crate::header::BODY_DWORDS_MAX;
+    use crate::opcode::Opcode;
 
     #[test]
     fn both_directions() {

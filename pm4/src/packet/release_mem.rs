@@ -5,9 +5,9 @@
 //! end-of-pipe buffer faults at address 0. A fence that the host polls needs GL2_WB, whatever the mapping promises
 //! (hardware reference §6.3).
 
-use super::{
-    Event, TemporalHint, check_aligned, emit_words, fixed_header, join, parse_aligned, split, value_of,
-};
+use super::event::Event;
+use super::temporal_hint::TemporalHint;
+use super::words::{check_aligned, emit_words, fixed_header, join, parse_aligned, split, value_of};
 use crate::error::{EmitError, ParseError};
 use crate::header::HeaderFlags;
 
@@ -354,7 +354,7 @@ impl Repr {
     }
 }
 
-super::display_fields!();
+super::words::display_fields!();
 
 #[cfg(test)]
 mod tests {

@@ -3,7 +3,7 @@
 //! The run must stay inside 0x2C00..0x3000. [`Register::class`](crate::Register::class) says which of those
 //! registers a dispatch may write.
 
-use super::{emit_words, print_header};
+use super::words::{emit_words, print_header};
 use crate::error::{EmitError, ParseError};
 use crate::header::{Header, HeaderFlags};
 use crate::registers::{REGISTER_COUNT, Register};
@@ -114,7 +114,7 @@ impl<T: AsRef<[u32]>> fmt::Display for Packet<T> {
 mod tests {
     use super::super::testing::{DIRTY, check_fields, check_golden, check_reserved_bits};
     use super::*;
-    use crate::header::Opcode;
+    use crate::opcode::Opcode;
 
     const USER_DATA: [u32; 4] = [0xc002_7600, 0x240, 0x1234_5000, 0x7f];
 

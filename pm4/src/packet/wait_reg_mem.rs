@@ -3,7 +3,8 @@
 //! Compares (value & mask) with the reference, unsigned, 32 bits: a client whose values wrap must order them
 //! itself.
 
-use super::{TemporalHint, check_aligned, emit_words, fixed_header, join, parse_aligned, split, value_of};
+use super::temporal_hint::TemporalHint;
+use super::words::{check_aligned, emit_words, fixed_header, join, parse_aligned, split, value_of};
 use crate::error::{EmitError, ParseError};
 use crate::header::HeaderFlags;
 
@@ -256,7 +257,7 @@ impl Repr {
     }
 }
 
-super::display_fields!();
+super::words::display_fields!();
 
 #[cfg(test)]
 mod tests {

@@ -1,6 +1,7 @@
 //! WRITE_DATA: writes dwords to memory or to a register (hardware reference §4.8).
 
-use super::{TemporalHint, check_aligned, emit_words, join, parse_aligned, print_header, split};
+use super::temporal_hint::TemporalHint;
+use super::words::{check_aligned, emit_words, join, parse_aligned, print_header, split};
 use crate::error::{EmitError, ParseError};
 use crate::header::{Header, HeaderFlags};
 use core::fmt;

@@ -3,7 +3,8 @@
 //!
 //! `to_word` refuses a value that does not fit its field; `from_word` refuses bits that belong to no field.
 
-use super::{Register, check_reserved};
+use super::register::Register;
+use super::reserved::check_reserved;
 use crate::error::{EmitError, ParseError};
 use crate::field::FieldOverflow;
 

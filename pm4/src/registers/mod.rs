@@ -7,6 +7,8 @@
 
 mod launch;
 mod queue;
+pub(crate) mod register;
+mod reserved;
 mod rsrc;
 
 pub use launch::{
@@ -14,25 +16,14 @@ pub use launch::{
     program_address_words, scratch_base_words,
 };
 pub use queue::{SE_COUNT_MAX, StaticThreadMgmt, TmpringSize};
+pub use register::{REGISTER_COUNT, Register, SHADER_RANGE_START, USER_DATA_COUNT};
 pub use rsrc::WaveSize;
 
 pub(crate) use launch::WORKGROUP_THREADS_MAX;
 pub(crate) use rsrc::{check_words, rsrc2};
 
-use crate::error::ParseError;
 use crate::field::Field;
-use crate::field::reserved_masks;
 use core::fmt;
-
-/// First register of the shader range, absolute dword (hardware reference §4.3).
-pub const SHADER_RANGE_START: u32 = 0x2c00;
-
-/// Registers in the shader range: 0x2C00..0x3000 (hardware reference §4.3).
-pub const REGISTER_COUNT: usize = 0x400;
-
-/// A register of the shader range.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Register(u16);
 
 /// Who may write a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -166,25 +157,7 @@ registers! {
     NOWHERE = 0x27f QueueOwned QUEUE_UNUSED PLAIN;
 }
 
-/// Number of USER_DATA registers (hardware reference §5).
-pub const USER_DATA_COUNT: usize = 16;
-
 impl Register {
-    /// The register `relative` dwords after 0x2C00, if it is within the range. It need not be a compute register.
-    pub const fn new(relative: u32) -> Option<Register> {
-        if (relative as usize) < REGISTER_COUNT { Some(Register(relative as u16)) } else { None }
-    }
-
-    /// Dwords after 0x2C00, as SET_SH_REG carries it.
-    pub const fn relative(self) -> u32 {
-        self.0 as u32
-    }
-
-    /// Absolute dword offset of the register.
-    pub const fn absolute(self) -> u32 {
-        SHADER_RANGE_START + self.0 as u32
-    }
-
     /// What is known about it; `None` for a register that is no compute register.
     pub fn info(self) -> Option<&'static RegisterInfo> {
         let at = COMPUTE_REGISTERS.binary_search_by_key(&self, |info| info.register).ok()?;
@@ -194,15 +167,6 @@ impl Register {
     /// Who may write it; `None` for a register that is no compute register.
     pub fn class(self) -> Option<WriteClass> {
         self.info().map(|info| info.class)
-    }
-}
-
-/// Refuses bits of a register's value that belong to no field.
-fn check_reserved(register: Register, fields: &[Field], word: u32) -> Result<(), ParseError> {
-    let [reserved] = reserved_masks(fields);
-    match word & reserved {
-        0 => Ok(()),
-        bits => Err(ParseError::RegisterReserved { register, bits }),
     }
 }
 

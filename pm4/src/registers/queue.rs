@@ -3,7 +3,8 @@
 //!
 //! A dispatch does not write them (hardware reference §9); they are defined here to be read, printed and compared.
 
-use super::{Register, check_reserved};
+use super::register::Register;
+use super::reserved::check_reserved;
 use crate::error::ParseError;
 use crate::field::FieldOverflow;
 

@@ -3,7 +3,8 @@
 //! Contract: for printing, and so that a recorder refuses bits that the registers do not have. A kernel comes with
 //! its finished words: its assembler or loader makes them.
 
-use super::{Register, USER_DATA_COUNT, check_reserved};
+use super::register::{Register, USER_DATA_COUNT};
+use super::reserved::check_reserved;
 use crate::error::{EmitError, ParseError};
 
 /// Lanes of a wave.

@@ -1,6 +1,6 @@
 //! What can go wrong between the host and a token ring.
 
-use super::FIRST_ENTRY_MAX;
+use super::limits::FIRST_ENTRY_MAX;
 
 /// Why a token ring cannot be made, accepts no entry, or has none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

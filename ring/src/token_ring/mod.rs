@@ -29,6 +29,7 @@
 mod consumer;
 mod control;
 mod error;
+mod limits;
 mod line;
 mod memory;
 pub mod mock;
@@ -37,19 +38,12 @@ mod producer;
 pub use consumer::OutputRing;
 pub use control::{ControlDwords, ControlLine, ControlLines};
 pub use error::{ControlError, TakeError, TokenRingError};
+pub use limits::{ENTRIES_MAX, ENTRIES_MIN, FIRST_ENTRY_MAX};
 pub use line::{LINE_BYTES, LINE_DWORDS, Line, LineState};
 pub use memory::RingMemory;
 pub use producer::InputRing;
 
 use zrt_mem::hdp::{FLUSH_OFFSET, FLUSH_VALUE};
-
-/// Smallest number of entries of a ring.
-pub const ENTRIES_MIN: u32 = 2;
-/// Largest number of entries of a ring.
-pub const ENTRIES_MAX: u32 = 4096;
-
-/// Highest number of a ring's first entry. 2^63 entries remain after it: numbers never wrap.
-pub const FIRST_ENTRY_MAX: u64 = 1 << 63;
 
 /// The name of the flush word in errors.
 const FLUSH_NAME: &str = "flush";

@@ -3,8 +3,8 @@
 //! Contract: writes the script to standard output and nothing else; README.md says where it goes.
 
 use super::write_text;
-use crate::command_line::Program;
 use crate::error::ToolError;
+use crate::program::Program;
 use clap::Args;
 use clap_complete::Shell;
 
@@ -18,9 +18,8 @@ pub struct Arguments {
     pub program: Program,
 }
 
-/// Runs the command.
-pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
-    let mut command = arguments.program.command();
+/// Runs the command. `command`: the command line of the program.
+pub fn run(arguments: &Arguments, mut command: clap::Command) -> Result<bool, ToolError> {
     let name = command.get_name().to_owned();
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut command, name, &mut script);

@@ -5,7 +5,6 @@
 
 use super::launch::outputs;
 use super::write_text;
-use crate::command_line::Program;
 use crate::error::ToolError;
 use clap::Args;
 use clap_mangen::Man;
@@ -19,12 +18,11 @@ pub struct Arguments {
     pub folder: PathBuf,
 }
 
-/// Runs the command.
-pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
+/// Runs the command. `programs`: the command lines of both.
+pub fn run(arguments: &Arguments, programs: [clap::Command; 2]) -> Result<bool, ToolError> {
     let folder = &arguments.folder;
     std::fs::create_dir_all(folder).map_err(|source| unwritten(folder, source))?;
-    let pages: Vec<clap::Command> =
-        Program::ALL.into_iter().flat_map(|program| pages(program.command())).collect();
+    let pages: Vec<clap::Command> = programs.into_iter().flat_map(pages).collect();
     let path = |page: &clap::Command| {
         let name = page.get_display_name().unwrap_or_else(|| page.get_name());
         folder.join(format!("{name}.1"))

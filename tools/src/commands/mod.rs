@@ -15,6 +15,7 @@ pub mod launch;
 pub mod lint;
 pub mod man;
 pub mod measure;
+mod output;
 pub mod perplexity;
 pub mod plan;
 pub mod pm4_test;
@@ -22,24 +23,14 @@ pub mod run;
 pub mod step;
 pub mod validate;
 
+pub use output::{write_document, write_json, write_text};
+
 use crate::error::ToolError;
 use clap::ValueEnum;
 use error_document::{ErrorDocument, ErrorReport};
-use serde::Serialize;
 use std::io::Write;
 use zrt_engine::kv_format::KvFormat;
 use zrt_isa::resources::WaveSize;
-
-/// Version of the documents: removing a field or changing its meaning makes a new one; adding fields does not.
-const DOCUMENT_VERSION: u32 = 1;
-
-/// An object, preceded by its version.
-#[derive(Serialize)]
-struct Document<'a, T: Serialize> {
-    version: u32,
-    #[serde(flatten)]
-    content: &'a T,
-}
 
 /// Lanes of a wave on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -64,26 +55,6 @@ impl From<WaveChoice> for WaveSize {
 /// The format of keys and values of this name.
 fn kv_format(name: &str) -> Result<KvFormat, String> {
     KvFormat::parse(name).ok_or_else(|| "there are f32, f16 and q8_0".to_owned())
-}
-
-/// Writes a value as JSON on one line.
-pub fn write_json(value: &impl Serialize) -> Result<(), ToolError> {
-    let mut output = std::io::stdout().lock();
-    serde_json::to_writer(&mut output, value)?;
-    writeln!(output)?;
-    Ok(output.flush()?)
-}
-
-/// Writes an object as a JSON document on one line, its version first.
-pub fn write_document(content: &impl Serialize) -> Result<(), ToolError> {
-    write_json(&Document { version: DOCUMENT_VERSION, content })
-}
-
-/// Writes text.
-pub fn write_text(text: &str) -> Result<(), ToolError> {
-    let mut output = std::io::stdout().lock();
-    output.write_all(text.as_bytes())?;
-    Ok(output.flush()?)
 }
 
 /// Prints a failure and turns it into the exit code: also 0 if the reader of a pipe went away. `json`: with a document

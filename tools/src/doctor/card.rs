@@ -3,10 +3,12 @@
 //!
 //! Contract: as [`super`]; a device file is opened and closed at once, nothing is asked of it.
 
+use super::finding::Finding;
 use super::host::JOIN_GROUPS;
 use super::kernel::{self, KernelVersion};
 use super::record::{self, Versions};
-use super::{Finding, firmware, read_text, sharing};
+use super::small_file::read_text;
+use super::{firmware, sharing};
 use crate::units;
 use zrt_kmd::topology::{GpuNode, TOPOLOGY_ROOT, Topology};
 use zrt_kmd::{Errno, Syscalls};

@@ -4,7 +4,8 @@
 //! device has to be opened for them; the same numbers come from AMDGPU_INFO. A file is `0x` and eight hexadecimal
 //! digits; anything else counts as not readable.
 
-use super::{Finding, read_text};
+use super::finding::Finding;
+use super::small_file::read_text;
 use zrt_kmd::Syscalls;
 
 /// MEC firmware from which user queues exist on gfx12 (hardware reference §3.2).

@@ -2,7 +2,8 @@
 //!
 //! Contract: as [`super`].
 
-use super::{Finding, read_text};
+use super::finding::Finding;
+use super::small_file::read_text;
 use crate::units;
 use zrt_kmd::Syscalls;
 

@@ -3,7 +3,8 @@
 //! Contract: as [`super`]. A distribution's kernel may carry fixes that its number does not show, so nothing here is
 //! more than a warning.
 
-use super::{Finding, read_text};
+use super::finding::Finding;
+use super::small_file::read_text;
 use zrt_kmd::Syscalls;
 use zrt_vgpu::config::{Config, KERNEL_VARIABLE, KernelRelease, UnknownRelease};
 

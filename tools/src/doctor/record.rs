@@ -4,7 +4,7 @@
 //! nothing: a row warns of what was read, never of what could not be. A distribution may have taken a fix without
 //! raising the number, so a row is a warning.
 
-use super::Finding;
+use super::finding::Finding;
 use super::firmware::Firmware;
 use super::kernel::KernelVersion;
 

@@ -3,7 +3,8 @@
 //! Contract: as [`super`]. What a container or missing rights hide is reported as unknown, not as absent. Lists whose
 //! length comes from outside are shown up to [`SHOWN_MAX`] entries.
 
-use super::{Finding, read_text};
+use super::finding::Finding;
+use super::small_file::read_text;
 use zrt_kmd::{Errno, Syscalls};
 
 /// Where KFD lists the processes that opened it, by number (kfd_process.c, kfd_procfs_init).

@@ -4,21 +4,19 @@
 //! allocated lives until the findings are read, so that an address in them belongs to one thing only. Set-up, packets
 //! and arguments cost some hundred bytes for each launch.
 
+use super::error::LaunchError;
 use super::labels::null_services;
 use super::placement::PlacedBuffer;
 use super::printing::Printing;
 use super::regions;
-use super::scratch_bytes;
-use super::sequence::{Action, Content, Dispatch, Sequence};
+use super::report::{Report, Seen};
+use super::resident::Resident;
+use super::sequence::{Action, Content, Dispatch, Sequence, scratch_bytes};
 use super::wait::{self, KernelFault, Limits, Unfinished};
-use crate::launch::LaunchError;
 use crate::profile::Profile;
 use std::ops::Range;
-use zrt_bringup::{DeviceFault, Finding, Inspect};
-use zrt_device::{
-    Buffer, Code, CodeLabel, Counters, Device, DeviceError, Heap, LaunchKernel, LaunchParameters,
-};
-use zrt_loader::print::{PrintError, Printed};
+use zrt_bringup::{DeviceFault, Inspect};
+use zrt_device::{Buffer, CodeLabel, Counters, Device, DeviceError, Heap, LaunchParameters};
 use zrt_loader::{DISPATCH_PACKET_BYTES, Geometry, Hidden, Kernel, LaunchAddresses, LineTable};
 use zrt_mem::{ByteLen, GpuVa};
 use zrt_vgpu::VirtualGpu;
@@ -27,51 +25,6 @@ use zrt_vgpu::VirtualGpu;
 const DISPATCH_PACKET_ALIGNMENT: usize = 64;
 /// Dispatches for which a recorder needs room for each launch: [`zrt_device::Recorder::launch`] takes that of two.
 const RECORDER_CAPACITY: usize = 2;
-
-/// The result of a sequence.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Report {
-    /// Name of the device.
-    pub device: String,
-    /// True for the virtual one.
-    pub is_virtual: bool,
-    /// What the device did for the launches, without uploads and downloads.
-    pub counters: Counters,
-    /// Broken rules; empty without checking mode.
-    pub findings: Vec<Located>,
-    /// What the waves did; `None` unless it was asked for.
-    pub profile: Option<Profile>,
-    /// What the kernels printed.
-    pub printed: Printed,
-    /// Why that text is incomplete, although every kernel ran to its end.
-    pub unprinted: Option<PrintError>,
-}
-
-/// A finding, and the launch that it was made in.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Located {
-    /// The finding.
-    pub finding: Finding,
-    /// Index of the action; `None` for what no wave did.
-    pub action: Option<usize>,
-    /// Its number in the device's list, counted from 0 in the order of discovery, including those that are not
-    /// reported.
-    pub number: usize,
-}
-
-/// What a sequence produces while it is executed.
-#[derive(Debug)]
-pub enum Seen<'a> {
-    /// What an [`Action::Read`] read.
-    Read {
-        /// Number of the action.
-        action: usize,
-        /// The buffer's bytes.
-        bytes: Vec<u8>,
-    },
-    /// Text that kernels printed since the last of these; the report has all of it.
-    Printed(&'a [u8]),
-}
 
 /// Runs `sequence`, which [`Sequence::check`] has checked. `gpu`: the virtual board below the device, which is told
 /// what kernels may touch. `observe` gets what the sequence produces, as it arrives.
@@ -121,58 +74,6 @@ pub(super) fn run(
     }
 }
 
-/// What a sequence has in device memory.
-#[derive(Default)]
-pub(super) struct Resident {
-    /// The shared buffers.
-    pub buffers: Vec<Buffer>,
-    /// Code by program; `None` if no kernel of it is launched.
-    pub codes: Vec<Option<Code>>,
-    /// Kernels that are ready to be launched, each with the launch that it was made for.
-    pub kernels: Vec<(Dispatch, LaunchKernel)>,
-    /// Arguments and graphs of what was submitted.
-    submitted: Vec<(Buffer, zrt_device::Graph)>,
-    /// Address ranges of the launches' packets, and the numbers of their actions.
-    packets: Vec<(Range<u64>, usize)>,
-    /// Actions of the last submission.
-    last: Range<usize>,
-    /// Launches that have been submitted.
-    launched: u64,
-    /// What kernels print.
-    pub printing: Printing,
-    /// Why some of it cannot be read.
-    unprinted: Option<PrintError>,
-}
-
-impl Resident {
-    fn va(&self, buffer: usize) -> GpuVa {
-        self.buffers.get(buffer).map_or(GpuVa(0), |buffer| buffer.va)
-    }
-
-    /// The action that launched a wave by a packet.
-    fn launched_at(&self, packet: GpuVa) -> Option<usize> {
-        self.packets.iter().find(|(range, _)| range.contains(&packet.0)).map(|(_, action)| *action)
-    }
-
-    fn locate(&self, number: usize, finding: Finding) -> Located {
-        let action = finding.launched_at.and_then(|packet| self.launched_at(packet));
-        Located { finding, action, number }
-    }
-
-    /// The name in reports of an action's launch, or of the launches that were submitted last.
-    fn work(&self, sequence: &Sequence<'_>, action: Option<usize>) -> String {
-        let first = action.unwrap_or(self.last.start);
-        let label = match sequence.actions.get(first) {
-            Some(Action::Dispatch(dispatch)) => dispatch.label.clone(),
-            _ => "the sequence".to_owned(),
-        };
-        match action {
-            None if self.last.len() > 1 => format!("{label}, or a launch submitted with it,"),
-            _ => label,
-        }
-    }
-}
-
 /// The findings that are reported, each with its number among all.
 fn numbered<T>(findings: Vec<T>, is_told: impl Fn(&T) -> bool) -> impl Iterator<Item = (usize, T)> {
     findings.into_iter().enumerate().filter(move |(_, finding)| is_told(finding))
@@ -207,7 +108,7 @@ fn carry_out(
     }
     load(device, sequence, resident)?;
     let launched =
-        dispatches(sequence).filter_map(|dispatch| Some((sequence.kernel(dispatch)?, &dispatch.geometry)));
+        sequence.dispatches().filter_map(|dispatch| Some((sequence.kernel(dispatch)?, &dispatch.geometry)));
     resident.printing = Printing::new(device, launched)?;
     if let Some(gpu) = gpu {
         regions::name(gpu, sequence, resident);
@@ -256,7 +157,7 @@ fn carry_out(
 /// Loads the code of each program of which a kernel is launched, and prepares each kernel in each shape.
 fn load(device: &mut Device, sequence: &Sequence<'_>, resident: &mut Resident) -> Result<(), Failure> {
     resident.codes = sequence.programs.iter().map(|_| None).collect();
-    for dispatch in dispatches(sequence) {
+    for dispatch in sequence.dispatches() {
         let kernel = sequence.kernel(dispatch).ok_or_else(|| no_kernel(dispatch))?;
         let program = &sequence.programs[dispatch.program];
         if resident.codes[dispatch.program].is_none() {
@@ -289,14 +190,6 @@ fn load(device: &mut Device, sequence: &Sequence<'_>, resident: &mut Resident) -
         resident.kernels.push((dispatch.clone(), ready));
     }
     Ok(())
-}
-
-/// All launches of a sequence.
-pub(super) fn dispatches<'s>(sequence: &'s Sequence<'_>) -> impl Iterator<Item = &'s Dispatch> {
-    sequence.actions.iter().filter_map(|action| match action {
-        Action::Dispatch(dispatch) => Some(dispatch),
-        _ => None,
-    })
 }
 
 /// The error for a launch of something that does not exist: its sequence was not checked.

@@ -5,17 +5,21 @@
 //! [`LaunchError::is_bad_input`] distinguishes it from what went wrong while kernels ran. Buffers that are outputs
 //! begin as zeros.
 
+mod error;
 mod execute;
 mod labels;
 mod placement;
 mod printing;
 mod regions;
+mod report;
+mod resident;
 mod sequence;
 mod wait;
 
-pub use execute::{Located, Report, Seen};
+pub use error::LaunchError;
 pub use labels::{argument_label, argument_name};
 pub use placement::{PlacedBuffer, Placement};
+pub use report::{Located, Report, Seen};
 pub use sequence::{Action, Content, Dispatch, Given, LAUNCHES_MAX, Sequence, SharedBuffer};
 pub use wait::{KernelFault, Pauses, Unfinished};
 
@@ -23,12 +27,11 @@ use crate::profile::Profile;
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
-use thiserror::Error;
 use zrt_bringup::{DeviceChoice, Finding, OpenError, OpenOptions, virtual_config};
-use zrt_device::{Attachment, Counters, Device, Waves};
-use zrt_isa::resources::{ResourceError, WaveSize};
+use zrt_device::{Attachment, Counters, Device};
+use zrt_isa::resources::WaveSize;
 use zrt_loader::print::{PrintError, Printed};
-use zrt_loader::{ArgumentError, ArgumentValue, Geometry, Kernel, Program};
+use zrt_loader::{ArgumentValue, Geometry, Kernel, Program};
 pub use zrt_script::BUFFER_BYTES_MAX;
 use zrt_vgpu::VirtualGpu;
 
@@ -105,107 +108,6 @@ pub struct LaunchOutput {
     pub argument: usize,
     /// Its bytes.
     pub bytes: Vec<u8>,
-}
-
-/// Why a launch failed.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum LaunchError {
-    /// No kernel of that name, or no name although there are several.
-    #[error("{asked}; the kernels are {names}")]
-    Kernel {
-        /// What was requested, in words.
-        asked: String,
-        /// The kernels that exist.
-        names: String,
-    },
-    /// Arguments or shape do not fit the kernel.
-    #[error(transparent)]
-    Arguments(#[from] ArgumentError),
-    /// The kernel's waves have another size.
-    #[error("kernel {kernel} is made for wave{actual}, not wave{asked}")]
-    WaveSize {
-        /// The kernel.
-        kernel: String,
-        /// Its lanes.
-        actual: u32,
-        /// The requested lanes.
-        asked: u32,
-    },
-    /// A buffer is empty or too large.
-    #[error("{buffer} is a buffer of {bytes} bytes, but must have 1 to {BUFFER_BYTES_MAX}")]
-    BufferLength {
-        /// Its name.
-        buffer: String,
-        /// Its length.
-        bytes: u64,
-    },
-    /// An address or an access of the host is outside of its buffer.
-    #[error("{bytes} byte(s) from offset {offset} on are outside of {buffer}, which has {length} bytes")]
-    Range {
-        /// Its name.
-        buffer: String,
-        /// Its length.
-        length: u64,
-        /// The first requested byte.
-        offset: u64,
-        /// How many.
-        bytes: u64,
-    },
-    /// More launches than one graph can hold.
-    #[error("{launches} launches are requested, but at most {LAUNCHES_MAX} are possible: repeat less")]
-    Launches {
-        /// Launches.
-        launches: usize,
-    },
-    /// Launches of a kernel share its scratch memory.
-    #[error(
-        "kernel {kernel} uses scratch memory, which its launches share: it cannot be launched without waiting"
-    )]
-    SharedScratch {
-        /// The kernel.
-        kernel: String,
-    },
-    /// The resources of the launch cannot be expressed.
-    #[error("the launch cannot be expressed: {0}")]
-    Resources(#[from] ResourceError),
-    /// The device could not be opened.
-    #[error("--device {choice} failed: {source}")]
-    Open {
-        /// The requested device.
-        choice: &'static str,
-        /// Why.
-        source: Box<OpenError>,
-    },
-    /// The device failed, or the kernel did.
-    #[error("{work} did not run to its end: {source}")]
-    Device {
-        /// What was running, such as `kernel add`.
-        work: String,
-        /// Why.
-        source: Unfinished,
-        /// Broken rules, under the checking mode.
-        findings: Vec<Located>,
-        /// What kernels printed until then.
-        printed: Box<Printed>,
-        /// Where the virtual device's waves were then.
-        waves: Box<Waves>,
-    },
-    /// Only the virtual device can be inspected.
-    #[error(
-        "--check, --seeds, --profile and step inspect the virtual device; --device {choice} cannot be inspected"
-    )]
-    NotVirtual {
-        /// The requested device.
-        choice: &'static str,
-    },
-}
-
-impl LaunchError {
-    /// True if the request is at fault, and nothing ran.
-    pub fn is_bad_input(&self) -> bool {
-        !matches!(self, LaunchError::Open { .. } | LaunchError::Device { .. })
-    }
 }
 
 impl LaunchReport {
@@ -428,15 +330,4 @@ fn run_checked_over(
     let mut device =
         opened.map_err(|source| LaunchError::Open { choice: choice.name(), source: Box::new(source) })?;
     execute::run(&mut device, sequence, Some(&gpu), observe)
-}
-
-/// Scratch of a lane: what the kernel states, and room for calls whose need the compiler could not know.
-fn scratch_bytes(kernel: &Kernel) -> u32 {
-    /// What compilers assume of such calls (LLVM's `amdgpu-assume-dynamic-stack-object-size` and
-    /// `amdgpu-assume-external-call-stack-size`).
-    const DYNAMIC_STACK_BYTES: u32 = 16 << 10;
-    match kernel.dynamic_stack {
-        true => kernel.scratch_bytes.saturating_add(DYNAMIC_STACK_BYTES),
-        false => kernel.scratch_bytes,
-    }
 }

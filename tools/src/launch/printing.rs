@@ -6,7 +6,7 @@
 //! pointers what has been answered. So no atomic of the host meets one of the card. All of it is system memory
 //! (`Heap::Host`), and on a card the kernel's atomics go over the bus. Not run on a card.
 
-use super::execute::Seen;
+use super::report::Seen;
 use zrt_bringup::Finding;
 use zrt_device::{Buffer, Device, DeviceError, Heap};
 use zrt_loader::print::hostcall::{

@@ -6,7 +6,7 @@
 //! packets may be read. Nothing else is named: a store into the command ring, an indirect buffer or a fence is out of
 //! bounds. LDS ends where the kernel's and the launch's end, and not with the unit that hardware allocates.
 
-use super::execute::{Resident, dispatches};
+use super::resident::Resident;
 use super::sequence::{Action, Content, Sequence};
 use std::collections::BTreeSet;
 use zrt_device::{Buffer, Code};
@@ -41,7 +41,8 @@ pub(super) fn name(gpu: &VirtualGpu, sequence: &Sequence<'_>, resident: &Residen
             gpu.watch_private_region(&format!("the scratch of {}", kernel.name), scratch.va.0, scratch.len.0);
         }
         // If a kernel is launched with several lengths, the longest counts.
-        let of_kernel = dispatches(sequence)
+        let of_kernel = sequence
+            .dispatches()
             .filter(|other| (other.program, other.kernel) == (dispatch.program, dispatch.kernel));
         let dynamic =
             of_kernel.filter_map(|other| kernel.dynamic_lds_bytes(&other.geometry.dynamic_lds).ok());
@@ -58,7 +59,7 @@ pub(super) fn name(gpu: &VirtualGpu, sequence: &Sequence<'_>, resident: &Residen
     }
     for (index, (program, code)) in sequence.programs.iter().zip(&resident.codes).enumerate() {
         let Some(code) = code else { continue };
-        let of_program = dispatches(sequence).filter(|dispatch| dispatch.program == index);
+        let of_program = sequence.dispatches().filter(|dispatch| dispatch.program == index);
         let names: BTreeSet<&str> =
             of_program.filter_map(|dispatch| Some(sequence.kernel(dispatch)?.name.as_str())).collect();
         let names: Vec<&str> = names.into_iter().collect();

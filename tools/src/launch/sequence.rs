@@ -1,16 +1,19 @@
 //! What a device is asked to do: launches over shared buffers, and what the host does between them.
 //!
-//! Contract: plain data, checked by [`Sequence::check`] without a device; [`super::execute`] executes it. A launch of
+//! Contract: plain data, checked by [`Sequence::check`] without a device; `execute` executes it. A launch of
 //! one kernel is a sequence of one launch. Launches that follow each other are one graph and one submission: each waits
 //! for those before it and sees what they wrote, as in a recorded graph, unless [`Dispatch::waits`] is off. Whatever
 //! the host does waits for all launches before it.
 
-use super::{BUFFER_BYTES_MAX, LaunchError, Pauses, Placement, scratch_bytes};
+use super::error::LaunchError;
+use super::placement::Placement;
+use super::wait::Pauses;
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 use zrt_loader::{ArgumentValue, Geometry, Kernel, Program};
 use zrt_mem::GpuVa;
+use zrt_script::BUFFER_BYTES_MAX;
 
 /// Maximum number of launches of a sequence: those of one graph, and each of them keeps its arguments and packets until
 /// the end.
@@ -152,6 +155,14 @@ impl Sequence<'_> {
         self.programs.get(dispatch.program)?.kernels().get(dispatch.kernel)
     }
 
+    /// Its launches, in order.
+    pub(super) fn dispatches(&self) -> impl Iterator<Item = &Dispatch> {
+        self.actions.iter().filter_map(|action| match action {
+            Action::Dispatch(dispatch) => Some(dispatch),
+            _ => None,
+        })
+    }
+
     /// Checks it without a device.
     ///
     /// # Errors
@@ -164,9 +175,9 @@ impl Sequence<'_> {
                 return Err(LaunchError::BufferLength { buffer: buffer.label.clone(), bytes });
             }
         }
-        let launches = self.actions.iter().filter(|action| matches!(action, Action::Dispatch(_))).count();
+        let launches = self.dispatches().count();
         if launches > LAUNCHES_MAX {
-            return Err(LaunchError::Launches { launches });
+            return Err(LaunchError::Launches { launches, limit: LAUNCHES_MAX });
         }
         self.actions.iter().try_for_each(|action| self.check_action(action))
     }
@@ -211,5 +222,16 @@ impl Sequence<'_> {
             Some(end) if end <= length => Ok(()),
             _ => Err(range(&shared.label, length)),
         }
+    }
+}
+
+/// Scratch of a lane: what the kernel states, and room for calls whose need the compiler could not know.
+pub(super) fn scratch_bytes(kernel: &Kernel) -> u32 {
+    /// What compilers assume of such calls (LLVM's `amdgpu-assume-dynamic-stack-object-size` and
+    /// `amdgpu-assume-external-call-stack-size`).
+    const DYNAMIC_STACK_BYTES: u32 = 16 << 10;
+    match kernel.dynamic_stack {
+        true => kernel.scratch_bytes.saturating_add(DYNAMIC_STACK_BYTES),
+        false => kernel.scratch_bytes,
     }
 }

@@ -6,8 +6,8 @@
 //! ([`Pauses`]). Costs one read of the virtual device's diary every [`SLICE`], and nothing for a kernel that ends
 //! sooner.
 
-use super::execute::Seen;
 use super::printing::Printing;
+use super::report::Seen;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};

@@ -4,7 +4,7 @@
 //! the width of what is set, or of its own type; a number of 64 bits is in two registers.
 
 use super::command::{MemoryPlace, Number, Registers};
-use super::show::{self, EXEC_LO, HALF_LANES, M0, VCC_LO};
+use super::wave::{EXEC_LO, HALF_LANES, M0, VCC_LO, wave_size};
 use super::{Outcome, Stepper};
 use std::io::{BufRead, Result, Write};
 use zrt_vgpu::check::debug::Stop;
@@ -58,7 +58,7 @@ impl<R: BufRead, W: Write> Stepper<R, W> {
                 if let Err(complaint) = single(count) {
                     return Ok(Outcome::Complain(complaint.to_owned()));
                 }
-                let lanes = self.lane.map_or(0..show::wave_size(stop).lanes(), |lane| lane..lane + 1);
+                let lanes = self.lane.map_or(0..wave_size(stop).lanes(), |lane| lane..lane + 1);
                 for lane in lanes.map(|lane| lane as usize) {
                     let bank = match lane < HALF_LANES {
                         true => Some(&mut stop.wave.vector),

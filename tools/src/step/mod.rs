@@ -16,6 +16,7 @@ mod finding;
 mod registers;
 mod show;
 mod watch;
+mod wave;
 
 pub use code_map::CodeMap;
 pub use finding::{Record, Recorder};
@@ -204,7 +205,7 @@ impl<R: BufRead, W: Write> Stepper<R, W> {
             }
             Command::Wave(group, wave) => return Ok(self.follow(group, wave)),
             Command::Lane(lane) => {
-                let lanes = show::wave_size(stop).lanes();
+                let lanes = wave::wave_size(stop).lanes();
                 if lane.is_some_and(|lane| lane >= lanes) {
                     return Ok(Outcome::Complain(format!("a wave has {lanes} lanes, counted from 0")));
                 }

@@ -1,8 +1,9 @@
 //! What `registers`, `backtrace` and `watch` print.
 
 use super::Stepper;
-use super::show::{COLUMNS, EXEC_LO, M0, VCC_LO};
+use super::show::COLUMNS;
 use super::watch::Change;
+use super::wave::{EXEC_LO, M0, VCC_LO, wave_size};
 use std::io::{BufRead, Result, Write};
 use zrt_vgpu::check::debug::Stop;
 
@@ -65,7 +66,7 @@ impl<R: BufRead, W: Write> Stepper<R, W> {
                     true => String::new(),
                     false => format!("workgroup {x},{y},{z} wave {wave} at "),
                 };
-                format!("by {who}{place}  {}", by.instruction.text(super::show::wave_size(stop)))
+                format!("by {who}{place}  {}", by.instruction.text(wave_size(stop)))
             }
             None => "by the host or a packet".to_owned(),
         };

@@ -1,9 +1,9 @@
 //! What the commands of `zrt step` print.
 
 use super::command::{Format, MemoryPlace, Registers};
+use super::wave::{EXEC_LO, M0, VCC_LO, wave_size};
 use super::{Outcome, Stepper, name};
 use std::io::{BufRead, Result, Write};
-use zrt_isa::resources::WaveSize;
 use zrt_script::ElementType;
 use zrt_vgpu::check::debug::Stop;
 
@@ -11,20 +11,8 @@ use zrt_vgpu::check::debug::Stop;
 const LIST_INSTRUCTIONS: usize = 8;
 /// Dwords of the longest instruction.
 const INSTRUCTION_DWORDS_MAX: usize = 4;
-/// Operand codes (instruction set reference §2).
-pub(super) const VCC_LO: usize = 106;
-pub(super) const M0: usize = 125;
-pub(super) const EXEC_LO: usize = 126;
 /// Values in a row of output.
 pub(super) const COLUMNS: usize = 8;
-
-/// Lanes of a half of a wave64.
-pub(super) const HALF_LANES: usize = 32;
-
-/// How many lanes the wave has.
-pub(super) fn wave_size(stop: &Stop<'_>) -> WaveSize {
-    if stop.wave.is_wave64() { WaveSize::Wave64 } else { WaveSize::Wave32 }
-}
 
 /// Dwords as numbers of a type, one after the other; in hexadecimal without a type.
 fn numbers(words: &[u32], element: Option<ElementType>) -> String {

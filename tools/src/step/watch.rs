@@ -8,7 +8,7 @@
 
 use super::calls::WaveName;
 use super::command::Registers;
-use super::show::{EXEC_LO, HALF_LANES, M0, VCC_LO};
+use super::wave::{EXEC_LO, HALF_LANES, M0, VCC_LO};
 use zrt_isa::{Encoding, Instruction};
 use zrt_script::ElementType;
 use zrt_vgpu::check::debug::Stop;

@@ -6,7 +6,8 @@
 //! are written `%XX`, the bytes of UTF-8 in hexadecimal digits; `-` stands for no function. What is written has been
 //! read back.
 
-use super::{FILE_BYTES_MAX, SilenceError, Subject, lines, rule};
+use super::subject::{Subject, rule};
+use super::text::{FILE_BYTES_MAX, SilenceError, lines};
 use std::collections::BTreeMap;
 use std::fmt;
 

@@ -8,8 +8,13 @@
 
 mod baseline;
 mod rules;
+mod subject;
+mod text;
 
-use crate::bounded_read::{self, ReadError};
+pub use rules::Unused;
+pub use subject::Subject;
+pub use text::SilenceError;
+
 use crate::commands::launch::outputs::{self, OutputFile};
 use crate::error::ToolError;
 use baseline::Baseline;
@@ -17,16 +22,8 @@ use clap::Args;
 use rules::Suppressions;
 use serde::Serialize;
 use std::fmt;
-use std::path::{Path, PathBuf};
-use thiserror::Error;
-use zrt_device::Place;
-
-/// Longest suppression file or baseline, in bytes.
-const FILE_BYTES_MAX: u64 = 1 << 20;
-/// Longest line, in bytes.
-const LINE_BYTES_MAX: usize = 4096;
-/// Maximum number of entries of a file.
-const ENTRIES_MAX: usize = 4096;
+use std::path::PathBuf;
+use text::read;
 
 /// What is to be silent.
 #[derive(Clone, Debug, Default, Args)]
@@ -40,47 +37,6 @@ pub struct SilenceOptions {
     /// Write the findings to a baseline file, and do not fail for them
     #[arg(long, value_name = "FILE")]
     pub write_baseline: Option<PathBuf>,
-}
-
-/// What identifies a finding.
-#[derive(Clone, Copy, Debug)]
-pub struct Subject<'a> {
-    /// The rule's name.
-    pub rule: &'a str,
-    /// The kernel or function; empty outside of them.
-    pub function: &'a str,
-    /// Bytes from its first instruction.
-    pub offset: Option<u64>,
-    /// The instruction's text.
-    pub instruction: &'a str,
-    /// File and line.
-    pub source: Option<(&'a str, u32)>,
-}
-
-impl<'a> Subject<'a> {
-    /// The subject of a finding of the checking mode.
-    pub fn of(finding: &'a zrt_bringup::Finding) -> Subject<'a> {
-        let place = finding.place.as_ref();
-        let source = place.and_then(|place: &Place| place.source.as_ref());
-        Subject {
-            rule: &finding.rule,
-            function: place.and_then(|place| place.kernel.as_deref()).unwrap_or_default(),
-            offset: place.and_then(|place| place.offset),
-            instruction: &finding.instruction,
-            source: source.map(|(file, line)| (file.as_str(), *line)),
-        }
-    }
-}
-
-/// A suppression that covered no finding.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Unused {
-    /// The suppression file.
-    pub file: String,
-    /// Its line.
-    pub line: usize,
-    /// Its text.
-    pub text: String,
 }
 
 /// The counts of known findings.
@@ -113,50 +69,6 @@ impl fmt::Display for Silenced {
             writeln!(formatter, "{file}:{line}: this suppression covers nothing, remove it: {text}")?;
         }
         Ok(())
-    }
-}
-
-/// Why a suppression file or baseline cannot be used.
-#[derive(Debug, PartialEq, Eq, Error)]
-pub enum SilenceError {
-    /// The system could not read it.
-    #[error("{file} cannot be read: {why}; check the path and its permissions")]
-    Read {
-        /// The file.
-        file: String,
-        /// The system's error.
-        why: String,
-    },
-    /// It is too long.
-    #[error("{file} has more than the {FILE_BYTES_MAX} bytes that are read; leave out what is not needed")]
-    Size {
-        /// The file.
-        file: String,
-    },
-    /// A line is not understood.
-    #[error("{file}:{line}: {what}")]
-    Line {
-        /// The file.
-        file: String,
-        /// The line, counted from 1.
-        line: usize,
-        /// What is wrong with it, and what to do.
-        what: String,
-    },
-    /// The findings do not fit into a baseline.
-    #[error(
-        "the findings do not make a baseline that can be read, {why}; silence some of them with --suppress, where one \
-         pattern covers many, or check fewer kernels at a time"
-    )]
-    Baseline {
-        /// What its reader would say.
-        why: String,
-    },
-}
-
-impl From<SilenceError> for ToolError {
-    fn from(error: SilenceError) -> ToolError {
-        ToolError::BadInput { what: error.to_string() }
     }
 }
 
@@ -231,45 +143,6 @@ impl Filter {
             unused_suppressions: self.suppressions.iter().flat_map(Suppressions::unused).collect(),
         })
     }
-}
-
-fn read(path: &Path) -> Result<Vec<u8>, SilenceError> {
-    let file = path.display().to_string();
-    bounded_read::read(path, FILE_BYTES_MAX).map_err(|error| match error {
-        ReadError::System(error) => SilenceError::Read { file, why: error.to_string() },
-        ReadError::TooLong => SilenceError::Size { file },
-    })
-}
-
-/// The lines of a file that say something, with their numbers: no empty ones and none that begin with `#`.
-fn lines<'a>(file: &str, bytes: &'a [u8]) -> Result<Vec<(usize, &'a str)>, SilenceError> {
-    let mut lines = Vec::new();
-    for (index, bytes) in bytes.split(|byte| *byte == b'\n').enumerate() {
-        let wrong = |what: String| SilenceError::Line { file: file.to_owned(), line: index + 1, what };
-        if bytes.len() > LINE_BYTES_MAX {
-            let what = format!("it has more than {LINE_BYTES_MAX} bytes: shorten it");
-            return Err(wrong(what));
-        }
-        let text =
-            std::str::from_utf8(bytes).map_err(|_| wrong("it is not UTF-8: save it as UTF-8".into()))?;
-        let text = text.trim();
-        if text.is_empty() || text.starts_with('#') {
-            continue;
-        }
-        if lines.len() == ENTRIES_MAX {
-            let what = format!("there are more than {ENTRIES_MAX} entries: use patterns, or several files");
-            return Err(wrong(what));
-        }
-        lines.push((index + 1, text));
-    }
-    Ok(lines)
-}
-
-/// A rule's name, one of the lint or of the checking mode.
-fn rule(name: &str) -> Option<&'static str> {
-    let lint = zrt_isa::lint::Rule::ALL.map(zrt_isa::lint::Rule::name);
-    let checking = zrt_vgpu::check::Rule::ALL.iter().map(|rule| rule.name());
-    lint.into_iter().chain(checking).find(|known| *known == name)
 }
 
 #[cfg(test)]

@@ -5,12 +5,25 @@
 //! `*`, an offset `+0x48` in bytes, or `FILE:LINE` with a number or `*` as line, where the file may lack leading
 //! folders. The reason is not empty. Cost of a match: at most the pattern's length times the text's.
 
-use super::{SilenceError, Subject, Unused, lines, rule};
+use super::subject::{Subject, rule};
+use super::text::{SilenceError, lines};
+use serde::Serialize;
 
 /// Separator between a place and its reason.
 const REASON_MARK: &str = "--";
 const FORM: &str =
     "a line is RULE FUNCTION PLACE -- REASON, as in: memory-wait leaf* kernel.c:12 -- its caller waits";
+
+/// A suppression that covered no finding.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Unused {
+    /// The suppression file.
+    pub file: String,
+    /// Its line.
+    pub line: usize,
+    /// Its text.
+    pub text: String,
+}
 
 /// The suppressions of a file.
 #[derive(Debug)]

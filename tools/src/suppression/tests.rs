@@ -1,5 +1,7 @@
 //! Files of suppressions and baselines, whole ones and damaged ones.
 
+use super::subject::rule;
+use super::text::{ENTRIES_MAX, LINE_BYTES_MAX};
 use super::*;
 use proptest::prelude::*;
 use std::path::Path;

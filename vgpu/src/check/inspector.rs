@@ -12,9 +12,9 @@ use crate::check::finding::{Finding, FindingLog, Rule};
 use crate::check::memory::{
     AllocationUse, CacheActions, MemoryChecker, MemoryFinding, MemoryRule, Path, WaveId,
 };
+use crate::check::noted::Noted;
 use crate::check::profile::Profile;
 use crate::check::watch::{Watch, WatchedPort};
-use crate::check::wave::Noted;
 use crate::config;
 use crate::memory::{AddressSpace, Mapped, MemoryPort};
 use crate::shader::fault::{WaveFault, WaveFaultKind};

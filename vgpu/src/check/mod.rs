@@ -19,6 +19,7 @@ pub mod finding;
 pub(crate) mod inspector;
 pub(crate) mod lds_access;
 pub mod memory;
+pub(crate) mod noted;
 pub(crate) mod profile;
 pub(crate) mod progress;
 pub(crate) mod registers;

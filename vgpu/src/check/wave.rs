@@ -7,175 +7,30 @@
 
 mod lds_change;
 
-use zrt_isa::resources::WaveSize;
-use zrt_isa::{Encoding, Instruction, Opcode, Operand};
+use zrt_isa::{Instruction, Operand};
 
 use crate::check::circles::Place;
 use crate::check::debug::{Action, Stop};
 use crate::check::finding::{Finding, Rule};
 use crate::check::inspector::{Inspection, Inspector, Site, take};
-use crate::check::lds_access::{LdsKind, LdsShape, flat_clash};
-use crate::check::memory::{
-    Access, AccessKind, CacheControl, Completed, GroupShadow, Issue, LaneElement, Scope, WaveId,
-};
-use crate::check::profile::{Counted, LdsLanes};
-use crate::check::registers::{self, Defect, LaunchState, Note, RegisterFinding, RegisterShadow, Transfer};
+use crate::check::lds_access::{LdsKind, flat_clash};
+use crate::check::memory::{Access, AccessKind, Completed, GroupShadow, Issue, LaneElement, Scope, WaveId};
+use crate::check::noted::{Control, Noted, scope};
+use crate::check::profile::LdsLanes;
+use crate::check::registers::{self, Defect, LaunchState, Note, RegisterFinding, RegisterShadow};
 use crate::check::sectors;
 use crate::check::trial::Trial;
 use crate::check::undefined::Source;
 use crate::check::watch::WatchedPort;
 use crate::memory::{Mapped, Rights};
 use crate::shader::address::{Target, flat_address, flat_target};
-use crate::shader::code_words::CodeWords;
+use crate::shader::code_words::{CodeWords, FAULT_WORDS};
 use crate::shader::dispatch::Dispatch;
-use crate::shader::fault::FAULT_WORDS;
 use crate::shader::interpreter::Inspect;
 use crate::shader::machine::Machine;
 use crate::shader::micro::{Flow, MicroOp};
-use crate::shader::prefetch::is_prefetch;
-use crate::shader::program::{self, Program};
+use crate::shader::program::Program;
 use crate::shader::wave::{EXEC_LO, LANES, SCALAR_PREFETCH_EN, Wave};
-
-/// What is known about an instruction before it runs.
-pub(crate) struct Noted {
-    pub instruction: Instruction,
-    pub counted: Counted,
-    pub lds: Option<LdsShape>,
-    memory: Option<GlobalAccess>,
-    control: Control,
-    /// The data it moves between registers and memory.
-    transfer: Option<Box<Transfer>>,
-    /// `None` for the high half of a wave64: its registers were checked with the low half.
-    registers: Option<Note>,
-    /// True if it accesses nothing but registers, orders nothing, and leaves the counters unchanged.
-    is_local: bool,
-}
-
-/// A memory access through the port.
-#[derive(Clone, Copy, Debug)]
-struct GlobalAccess {
-    kind: AccessKind,
-    scope: Scope,
-    /// Whether it may go to LDS.
-    is_flat: bool,
-}
-
-/// Instructions that order other instructions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Control {
-    None,
-    BarrierSignal,
-    BarrierWait,
-    Cache(CacheControl),
-    ScalarInvalidate,
-    InstructionInvalidate,
-    /// May read a clock, or notify the host.
-    Outside,
-}
-
-impl program::Note for Noted {
-    fn new(instruction: &Instruction, wave_size: WaveSize) -> Noted {
-        let lds = if instruction.encoding == Encoding::Vds { LdsShape::of(instruction) } else { None };
-        let memory = GlobalAccess::of(instruction);
-        let control = Control::of(instruction.opcode);
-        let registers = Note::new(instruction, wave_size);
-        let is_local = lds.is_none()
-            && memory.is_none()
-            && control == Control::None
-            && !has_memory_encoding(instruction.encoding)
-            && !registers.moves_counters();
-        Noted {
-            instruction: *instruction,
-            counted: Counted::new(instruction),
-            lds,
-            memory,
-            control,
-            transfer: Transfer::of(instruction).map(Box::new),
-            registers: Some(registers),
-            is_local,
-        }
-    }
-
-    fn of_high_half(instruction: &Instruction) -> Noted {
-        Noted { registers: None, ..Noted::new(instruction, WaveSize::Wave64) }
-    }
-}
-
-/// Whether instructions of an encoding may access the memory port or LDS, whatever else is known about them.
-fn has_memory_encoding(encoding: Encoding) -> bool {
-    use Encoding::*;
-    matches!(encoding, Smem | Vds | Vglobal | Vflat | Vscratch | Vbuffer)
-}
-
-impl Control {
-    fn of(opcode: Opcode) -> Control {
-        match opcode {
-            Opcode::SBarrierSignal | Opcode::SBarrierSignalIsfirst => Control::BarrierSignal,
-            Opcode::SBarrierWait => Control::BarrierWait,
-            Opcode::GlobalInv => Control::Cache(CacheControl::Invalidate),
-            Opcode::GlobalWb => Control::Cache(CacheControl::WriteBack),
-            Opcode::GlobalWbinv => Control::Cache(CacheControl::WriteBackInvalidate),
-            Opcode::SDcacheInv => Control::ScalarInvalidate,
-            Opcode::SIcacheInv => Control::InstructionInvalidate,
-            Opcode::SGetregB32 | Opcode::SSendmsg | Opcode::SSendmsgRtnB32 | Opcode::SSendmsgRtnB64 => {
-                Control::Outside
-            }
-            _ => Control::None,
-        }
-    }
-}
-
-impl GlobalAccess {
-    fn of(instruction: &Instruction) -> Option<GlobalAccess> {
-        let name = instruction.opcode.mnemonic();
-        let is_flat = instruction.encoding == Encoding::Vflat;
-        let kind = match instruction.encoding {
-            Encoding::Smem if name.contains("_load_") => AccessKind::ScalarLoad,
-            Encoding::Smem if is_prefetch(instruction.opcode) => AccessKind::Prefetch,
-            Encoding::Vglobal | Encoding::Vbuffer | Encoding::Vflat => {
-                if name.contains("_atomic_") {
-                    AccessKind::Atomic { returns: instruction.destination != Operand::None }
-                } else if name.contains("_load_") {
-                    AccessKind::Load
-                } else if name.contains("_store_") {
-                    AccessKind::Store
-                } else {
-                    return None;
-                }
-            }
-            _ => return None,
-        };
-        Some(GlobalAccess { kind, scope: scope(instruction.scope), is_flat })
-    }
-
-    /// The kind under which the profile counts a flat access to LDS.
-    fn lds_kind(self) -> LdsKind {
-        match self.kind {
-            AccessKind::Store => LdsKind::Store,
-            AccessKind::Atomic { .. } => LdsKind::Atomic,
-            _ => LdsKind::Load,
-        }
-    }
-
-    /// The access kind of a flat access to LDS.
-    fn in_lds(self) -> AccessKind {
-        match self.kind {
-            AccessKind::Store => AccessKind::LdsStore,
-            AccessKind::Atomic { returns } => AccessKind::LdsAtomic { returns },
-            _ => AccessKind::LdsLoad,
-        }
-    }
-}
-
-/// The scope field (instruction set reference §4.3).
-fn scope(field: u8) -> Scope {
-    match field {
-        0 => Scope::Cu,
-        1 => Scope::Se,
-        2 => Scope::Device,
-        _ => Scope::System,
-    }
-}
 
 /// The state kept for one wave.
 pub(crate) struct WaveShadow {

@@ -7,8 +7,7 @@ use crate::command_processor::faults::FaultKind;
 use crate::command_processor::injection::PlantedFault;
 use crate::command_processor::launch::{Launch, LaunchError, touches_queue_register};
 use crate::command_processor::packet::{Command, CopySource, ReleaseData};
-use crate::command_processor::queue::Halt;
-use crate::command_processor::stream::Worker;
+use crate::command_processor::stream::{Halt, Worker};
 use crate::memory::{Cause, Fault, GPU_PAGE_BYTES, Rights};
 use crate::shader::dispatch::PacketOrigin;
 

@@ -4,8 +4,8 @@
 //! spins for `SPIN_US` after the last activity and then sleeps, at most `SLEEP_US_MAX` between two polls; without
 //! queues it sleeps until there is one. It helps to execute waves while a queue waits for them. Queues are served
 //! in turns.
-//! Reading order: `bits` (the reference's tables), `packet` and `launch` (typed commands), `queue`, `stream` and
-//! `execute` (behaviour).
+//! Reading order: `bits` (the reference's tables), `packet` and `launch` (typed commands), `queue` (state),
+//! `service`, `stream` and `execute` (behaviour).
 
 mod bits;
 mod execute;
@@ -15,6 +15,7 @@ pub mod injection;
 mod launch;
 mod packet;
 mod queue;
+mod service;
 mod stream;
 
 pub use launch::LaunchError;
@@ -23,7 +24,8 @@ pub(crate) use queue::{HardwareQueue, QueueDescription};
 
 use crate::command_processor::faults::FaultKind;
 use crate::command_processor::hardware::Hardware;
-use crate::command_processor::queue::{Health, Slice};
+use crate::command_processor::queue::Health;
+use crate::command_processor::stream::Slice;
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};

@@ -1,15 +1,10 @@
-//! One hardware queue: its description, its state, and how it stops.
+//! One hardware queue: its description and its state.
 //!
-//! Contract: kernel side and command processor share it behind one lock, which is held for one slice of service.
-//! The work of a slice is in `stream` and `execute`.
+//! Contract: kernel side and command processor share it behind one lock, which is held for one slice of service
+//! (`service`).
 
-use crate::command_processor::faults::FaultKind;
-use crate::command_processor::hardware::Hardware;
-use crate::command_processor::injection::PlantedFault;
-use crate::command_processor::launch::{LaunchError, Registers};
-use crate::command_processor::packet::PacketError;
-use crate::command_processor::stream::Worker;
-use crate::memory::{Fault, MemoryPort};
+use crate::command_processor::launch::Registers;
+use crate::memory::MemoryPort;
 use crate::workgroups::DispatchTicket;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -83,42 +78,6 @@ pub(super) struct IndirectBuffer {
     pub at: usize,
 }
 
-/// The result of a slice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Slice {
-    /// Nothing to do until the doorbell rings.
-    Idle,
-    /// A packet waits: for memory, or for a dispatch.
-    Waiting { for_dispatch: bool },
-    /// Packets were executed.
-    Progress,
-}
-
-/// Why the queue cannot continue.
-pub(super) enum Halt {
-    Packet(PacketError),
-    Launch(LaunchError),
-    Access(Fault),
-}
-
-impl From<PacketError> for Halt {
-    fn from(error: PacketError) -> Halt {
-        Halt::Packet(error)
-    }
-}
-
-impl From<LaunchError> for Halt {
-    fn from(error: LaunchError) -> Halt {
-        Halt::Launch(error)
-    }
-}
-
-impl From<Fault> for Halt {
-    fn from(fault: Fault) -> Halt {
-        Halt::Access(fault)
-    }
-}
-
 impl HardwareQueue {
     /// A new queue. Its doorbell slot is re-armed, so that a ring by an earlier owner has no effect.
     pub fn new(
@@ -152,7 +111,7 @@ impl HardwareQueue {
         &self.description
     }
 
-    fn lock(&self) -> MutexGuard<'_, QueueState> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, QueueState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -180,52 +139,6 @@ impl HardwareQueue {
         let mut state = self.lock();
         if state.health == Health::Running {
             state.health = Health::Hung;
-        }
-    }
-
-    /// Polls the doorbell and executes packets.
-    pub fn service(&self, hardware: &Hardware) -> Slice {
-        let mut state = self.lock();
-        let is_deaf = hardware.injector().has(PlantedFault::QueueNeverReads);
-        if state.health != Health::Running || !state.is_enabled || hardware.is_evicted() || is_deaf {
-            return Slice::Idle;
-        }
-        let mut worker = Worker { state: &mut state, description: &self.description, hardware };
-        match worker.slice() {
-            Ok(slice) => slice,
-            Err(halt) => {
-                let packet = worker.packet_name();
-                state.health = Health::Stopped;
-                state.port.release();
-                report(halt, packet, &state, &self.description, hardware);
-                Slice::Idle
-            }
-        }
-    }
-}
-
-/// Records why the queue halted; a bad access is reported to the process and stops all its queues.
-fn report(
-    halt: Halt,
-    packet: Option<&'static str>,
-    state: &QueueState,
-    description: &QueueDescription,
-    hardware: &Hardware,
-) {
-    let va = state.packet_va();
-    let position = match &state.indirect {
-        Some(buffer) => format!("at={va:#x} (indirect buffer {:#x} dword {})", buffer.va, buffer.at),
-        None => format!("at={va:#x} (ring dword {})", state.read_pointer),
-    };
-    let record = |kind, text: String| {
-        hardware.record(kind, Some(description.id), packet, format!("{position} : {text}"));
-    };
-    match halt {
-        Halt::Packet(error) => record(FaultKind::Packet, error.to_string()),
-        Halt::Launch(error) => record(FaultKind::Launch, error.to_string()),
-        Halt::Access(fault) => {
-            record(FaultKind::PageFault, format!("va={:#x} {}", fault.va, fault.cause));
-            hardware.page_fault(fault);
         }
     }
 }

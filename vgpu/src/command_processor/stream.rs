@@ -9,8 +9,9 @@ use crate::command_processor::bits::opcode;
 use crate::command_processor::faults::FaultKind;
 use crate::command_processor::hardware::Hardware;
 use crate::command_processor::injection::PlantedFault;
+use crate::command_processor::launch::LaunchError;
 use crate::command_processor::packet::{Command, PacketError, PacketHeader, body_dwords_max, name};
-use crate::command_processor::queue::{Halt, IndirectBuffer, QueueDescription, QueueState, Slice};
+use crate::command_processor::queue::{IndirectBuffer, QueueDescription, QueueState};
 use crate::memory::{Fault, Rights};
 use std::sync::atomic::{Ordering, fence};
 use std::time::{Duration, Instant};
@@ -28,11 +29,47 @@ pub(super) struct Worker<'a> {
     pub hardware: &'a Hardware,
 }
 
+/// The result of a slice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Slice {
+    /// Nothing to do until the doorbell rings.
+    Idle,
+    /// A packet waits: for memory, or for a dispatch.
+    Waiting { for_dispatch: bool },
+    /// Packets were executed.
+    Progress,
+}
+
+/// Why the queue cannot continue.
+pub(super) enum Halt {
+    Packet(PacketError),
+    Launch(LaunchError),
+    Access(Fault),
+}
+
 /// The result of one packet.
 enum Step {
     Done,
     Empty,
     Wait { for_dispatch: bool },
+}
+
+impl From<PacketError> for Halt {
+    fn from(error: PacketError) -> Halt {
+        Halt::Packet(error)
+    }
+}
+
+impl From<LaunchError> for Halt {
+    fn from(error: LaunchError) -> Halt {
+        Halt::Launch(error)
+    }
+}
+
+impl From<Fault> for Halt {
+    fn from(fault: Fault) -> Halt {
+        Halt::Access(fault)
+    }
 }
 
 impl Worker<'_> {

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `page_table` | the host memory behind an address, and its access rights |
 //! | `fill` | its initial contents |
+//! | `watcher` | who performs the accesses of a watched worker |
 //! | `port` | one worker's access to it, and the ranges used last |
 //! | `watched` | the same for watched workers |
 //! | `host_memory` | the memory behind the caches, for a watcher that models caches |
@@ -17,6 +18,7 @@ mod host_memory;
 mod page_table;
 mod port;
 mod watched;
+mod watcher;
 
 pub(crate) use fill::Fill;
 pub(crate) use host_memory::Mapped;
@@ -26,4 +28,4 @@ pub use page_table::{
     AddressSpace, Cause, Defects, Fault, GPU_PAGE_BYTES, MapError, MemoryType, PageTable, RANGES_MAX, Rights,
 };
 pub use port::MemoryPort;
-pub(crate) use watched::Watcher;
+pub(crate) use watcher::Watcher;

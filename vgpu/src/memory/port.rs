@@ -6,7 +6,7 @@
 //! Cost: a wave's access costs one range check; a refresh reads the generation (one atomic load).
 
 use super::page_table::{AddressSpace, Cause, Fault, PageTable, Rights};
-use super::watched::Watched;
+use super::watcher::Watched;
 use std::sync::Arc;
 use zrt_mem::SharedView;
 

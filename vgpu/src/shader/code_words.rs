@@ -8,7 +8,8 @@ use std::fmt;
 use zrt_isa::decode_for;
 use zrt_isa::resources::WaveSize;
 
-use crate::shader::fault::FAULT_WORDS;
+/// Dwords of an instruction that are kept for the report.
+pub const FAULT_WORDS: usize = 4;
 
 /// Up to [`FAULT_WORDS`] words from an address on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,11 +8,8 @@ use std::fmt;
 use zrt_isa::Opcode;
 
 use crate::memory::Fault;
-use crate::shader::code_words::CodeWords;
+use crate::shader::code_words::{CodeWords, FAULT_WORDS};
 use crate::shader::dispatch::PacketOrigin;
-
-/// Dwords of an instruction that are kept for the report.
-pub const FAULT_WORDS: usize = 4;
 
 /// What went wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

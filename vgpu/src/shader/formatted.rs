@@ -13,9 +13,9 @@ use zrt_isa::{Encoding, Instruction, Opcode};
 use crate::shader::address::{Buffer, scalar_source, vector_source};
 use crate::shader::fault::WaveFaultKind;
 use crate::shader::format::{COMPONENTS, Format, TEXEL_BYTES_MAX};
+use crate::shader::lane_access::{active, is_outside, read_lane, write_lane};
 use crate::shader::machine::Machine;
 use crate::shader::micro::{Flow, MicroOp};
-use crate::shader::vmem::{active, is_outside, read_lane, write_lane};
 use crate::shader::wave::Wave;
 use crate::simd::{Executor, Level, Operation};
 

@@ -7,10 +7,9 @@ use zrt_isa::Opcode;
 
 use super::machine::Machine;
 use super::micro::{Flow, MicroOp, Source};
-use super::valu::access::merge_half;
 use super::valu::operand::{LANES_DPP8, LANES_DPP16, Packed, Parts, read_scalar};
 use super::wave::{LANES, M0, Row, Wave};
-use crate::simd::{Executor, Level, Operation, blend, collect, permute, spread};
+use crate::simd::{Executor, Level, Operation, blend, collect, merge_half, permute, spread};
 
 /// Source lane of every lane, and the lanes whose source lies within the row.
 #[derive(Clone, Copy)]

@@ -9,9 +9,9 @@ use crate::shader::address::{patch_inactive, vector_source};
 use crate::shader::atomics::{Kind, datum};
 use crate::shader::control::blank;
 use crate::shader::fault::WaveFaultKind;
+use crate::shader::lane_access::{active, write_lanes};
 use crate::shader::machine::{LDS_DWORDS_MAX, Lds, Machine};
 use crate::shader::micro::{Flow, MicroOp, Source};
-use crate::shader::vmem::{active, write_lanes};
 use crate::shader::wave::{LANES, M0, Row, Wave};
 use crate::simd::{Executor, Level, Operation};
 

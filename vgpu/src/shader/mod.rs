@@ -17,6 +17,7 @@ pub mod float;
 pub(crate) mod format;
 pub(crate) mod formatted;
 pub(crate) mod interpreter;
+pub(crate) mod lane_access;
 pub mod lanes;
 pub(crate) mod launch;
 pub(crate) mod lds;

@@ -17,8 +17,9 @@ use zrt_isa::{Instruction, Opcode};
 
 use crate::memory::{Cause, Defects, Fault, PageTable, Rights};
 use crate::shader::code_words::CodeWords;
+use crate::shader::code_words::FAULT_WORDS;
 use crate::shader::control::{self, FarBranch, KnownStop, Successors, blank};
-use crate::shader::fault::{FAULT_WORDS, WaveFaultKind};
+use crate::shader::fault::WaveFaultKind;
 use crate::shader::micro::MicroOp;
 use crate::shader::translate::{highest_vector_register, translate};
 use crate::shader::wave64;

@@ -13,10 +13,10 @@ use std::marker::PhantomData;
 use zrt_isa::Opcode;
 
 use crate::shader::address::{AddressMode, vector_source};
+use crate::shader::lane_access::{active, read_lane, write_lane, write_lanes};
 use crate::shader::machine::Machine;
 use crate::shader::micro::{Flow, MicroOp};
 use crate::shader::valu::matrix::shape::{SIDE, operand_place};
-use crate::shader::vmem::{active, read_lane, write_lane, write_lanes};
 use crate::shader::wave::{LANES, M0, Wave};
 use crate::simd::{Executor, Level, Operation};
 

@@ -13,7 +13,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::check::inspector::Inspection;
-use crate::check::wave::Noted;
+use crate::check::noted::Noted;
 use crate::config::{Config, Scheduler};
 use crate::counters::ShaderCounters;
 use crate::memory::MemoryPort;

@@ -471,7 +471,7 @@ pub const MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "loader-abi-version",
-        file: "loader/src/elf/mod.rs",
+        file: "loader/src/elf/file.rs",
         find: "= 2..=4;",
         replace: "= 0..=9;",
         test: LOADER,
@@ -479,7 +479,7 @@ pub const MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "loader-flags-xnack",
-        file: "loader/src/elf/mod.rs",
+        file: "loader/src/elf/file.rs",
         find: "if flags != MACHINE_GFX1201 && !is_generic {",
         replace: "if flags & FLAGS_MACHINE != MACHINE_GFX1201 && !is_generic {",
         test: LOADER,

@@ -3,7 +3,7 @@
 //! Contract: as the parent's. Layouts: ggml-common.h, `block_iq2_xxs` and the others; what they mean: ggml-quants.c,
 //! `dequantize_row_iq2_xxs` and the others. Scales are d, a power of two and an odd number, multiplied.
 
-use super::{Block, COLUMNS, Scale, half_at, word_at};
+use super::block::{Block, COLUMNS, Scale, half_at, word_at};
 use crate::gguf::codebooks::{self, even_signs};
 
 /// Runs of 8 weights in a part.

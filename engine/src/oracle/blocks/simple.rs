@@ -2,7 +2,7 @@
 //!
 //! Contract: as the parent's. Layouts: ggml-common.h, `block_q4_0` and the others.
 
-use super::{Block, COLUMNS, Scale, half_at, nibble, word_at};
+use super::block::{Block, COLUMNS, Scale, half_at, nibble, word_at};
 
 /// The values of IQ4_NL and IQ4_XS (ggml-common.h, `kvalues_iq4nl`).
 pub(super) const IQ4_VALUES: [i8; 16] =

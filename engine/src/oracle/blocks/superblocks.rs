@@ -2,8 +2,8 @@
 //!
 //! Contract: as the parent's. Layouts: ggml-common.h, `block_q4_K` and the others.
 
+use super::block::{Block, Scale, half_at, nibble};
 use super::simple::IQ4_VALUES;
-use super::{Block, Scale, half_at, nibble};
 
 /// d, dmin (f16), 12 bytes of 6-bit scales and minima, 128 bytes of nibbles: parts 2j and 2j + 1 are the low and high
 /// nibbles of bytes 32j..32j + 32.

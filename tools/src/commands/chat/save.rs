@@ -3,6 +3,7 @@
 //! Contract: `{"version": 1, "model": …, "messages": [{"role": …, "content": …}]}`, the form of messages that servers
 //! take. The file is written whole and then takes the place of one that was there.
 
+use crate::commands::output::DOCUMENT_VERSION;
 use crate::error::ToolError;
 use serde::Serialize;
 use std::path::Path;
@@ -27,8 +28,7 @@ pub fn save(path: &Path, model: &str, messages: &[Message]) -> Result<(), ToolEr
         .iter()
         .map(|message| SavedMessage { role: message.role.name(), content: &message.content })
         .collect();
-    let mut text =
-        serde_json::to_vec_pretty(&Saved { version: super::super::DOCUMENT_VERSION, model, messages })?;
+    let mut text = serde_json::to_vec_pretty(&Saved { version: DOCUMENT_VERSION, model, messages })?;
     text.push(b'\n');
     let unwritten = |source| ToolError::Write { path: path.display().to_string(), source };
     let mut beside = path.as_os_str().to_owned();

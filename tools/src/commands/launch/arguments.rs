@@ -6,7 +6,7 @@
 use super::expect::Expectation;
 use super::load;
 use super::npy::{self, Array};
-use crate::error::ToolError;
+use crate::error::{ToolError, bad};
 use crate::launch::{BUFFER_BYTES_MAX, LaunchArgument};
 use std::path::Path;
 use zrt_loader::{ARGUMENT_BYTES_MAX, ArgumentValue};
@@ -21,11 +21,6 @@ pub(super) struct LoadedArgument {
     pub header: Vec<u8>,
     /// What its buffer is compared with, if anything.
     pub expectation: Option<Expectation>,
-}
-
-/// Bad input, in words.
-pub(super) fn bad(what: String) -> ToolError {
-    ToolError::BadInput { what }
 }
 
 /// Three numbers, the missing ones 1: `64`, `64,2`, `64,2,1`.
@@ -43,6 +38,15 @@ pub(super) fn three(flag: &str, text: &str) -> Result<[u32; 3], ToolError> {
         }
     }
     Ok(sizes)
+}
+
+/// A number from a flag.
+pub(super) fn number(text: Option<&str>, flag: &str, min: u32, max: u32) -> Result<Option<u32>, ToolError> {
+    let Some(text) = text else { return Ok(None) };
+    match text.parse::<u32>() {
+        Ok(value) if (min..=max).contains(&value) => Ok(Some(value)),
+        _ => Err(bad(format!("{flag} is {text:?}, but must be a number from {min} to {max}"))),
+    }
 }
 
 /// The argument with its file's bytes; a relative path is relative to `folder`.

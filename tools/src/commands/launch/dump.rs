@@ -2,8 +2,7 @@
 //!
 //! Contract: parsing is pure; an argument is given by its number, or by its name if the kernel has one.
 
-use super::arguments::bad;
-use crate::error::ToolError;
+use crate::error::{ToolError, bad};
 use crate::launch::argument_name;
 use std::path::Path;
 use zrt_loader::Kernel;

@@ -3,9 +3,8 @@
 //! Contract: for raw code the user states what the file cannot; for other programs that is refused. At most
 //! `FILE_BYTES_MAX` bytes are read.
 
-use super::arguments::bad;
 use crate::bounded_read::{self, ReadError};
-use crate::error::ToolError;
+use crate::error::{ToolError, bad};
 use crate::machine_code::FILE_BYTES_MAX;
 use std::path::Path;
 use zrt_loader::{Format, Program, RawOptions};

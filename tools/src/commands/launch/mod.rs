@@ -20,9 +20,9 @@ pub(super) mod waves;
 pub use schedules::LookArguments;
 pub(super) use schedules::explore;
 
-use crate::error::ToolError;
+use crate::error::{ToolError, bad};
 use crate::launch::{Action, DEADLINE_DEFAULT, LaunchArgument, LaunchRequest};
-use arguments::{bad, load_argument, three};
+use arguments::{load_argument, number, three};
 use clap::Args;
 use dump::Dump;
 use expect::Expectation;
@@ -254,13 +254,4 @@ fn lds_sizes(text: &str) -> Result<DynamicLds, ToolError> {
     let sizes: Vec<u32> = sizes.into_iter().flatten().collect();
     DynamicLds::new(&sizes)
         .ok_or_else(|| bad(format!("--lds has {} sizes, but at most {LDS_SIZES_MAX} are taken", sizes.len())))
-}
-
-/// A number from a flag.
-pub(super) fn number(text: Option<&str>, flag: &str, min: u32, max: u32) -> Result<Option<u32>, ToolError> {
-    let Some(text) = text else { return Ok(None) };
-    match text.parse::<u32>() {
-        Ok(value) if (min..=max).contains(&value) => Ok(Some(value)),
-        _ => Err(bad(format!("{flag} is {text:?}, but must be a number from {min} to {max}"))),
-    }
 }

@@ -6,8 +6,7 @@
 //! [`write`] first writes every file under a temporary name in its own folder; existing files are replaced only when
 //! all are complete. If a rename fails afterwards, the files renamed before it stay, each of them whole.
 
-use super::arguments::bad;
-use crate::error::ToolError;
+use crate::error::{ToolError, bad};
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fs;

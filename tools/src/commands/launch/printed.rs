@@ -4,7 +4,7 @@
 //! arrival. Text of hostcalls is written while the kernel runs, each piece as soon as the host has it; a printf buffer
 //! is read after the kernel has ended.
 
-use crate::commands::write_text;
+use crate::commands::output::write_text;
 use crate::error::ToolError;
 use crate::launch::{LaunchError, Report};
 use zrt_loader::print::{PRINTED_BYTES_MAX, Printed};

@@ -3,13 +3,14 @@
 //! Contract: each schedule has a device of its own. A schedule that does not end is a result like any other: the
 //! results of earlier ones are kept; after one that took all its time, no more are run.
 
+use super::arguments::number;
 use super::printed::Live;
 use super::show::{self, Failure, Format, Outcome};
 use super::task::Task;
-use super::{bad, number, waves};
+use super::waves;
 use crate::commands::error_document::ErrorReport;
 use crate::device_choice::DeviceOption;
-use crate::error::ToolError;
+use crate::error::{ToolError, bad};
 use crate::launch::{self, LaunchError};
 use crate::source_text::SourceText;
 use crate::suppression::{SilenceOptions, Subject};

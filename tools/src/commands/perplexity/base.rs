@@ -6,7 +6,6 @@
 //! Contract: a file that is not exactly so long as its head says, or that has a number that is no logarithm of a
 //! probability, is refused. Memory: the file, and the same again as numbers.
 
-use super::PROBABILITIES_MAX;
 use crate::bounded_read::{self, ReadError};
 use crate::error::ToolError;
 use std::io::{Error, ErrorKind, Write};
@@ -16,6 +15,8 @@ use zrt_engine::quality::Expectations;
 const MAGIC: &[u8; 8] = b"zrtbase1";
 /// Magic and two counts.
 const HEAD_BYTES: usize = 16;
+/// Maximum number of probabilities that are kept of a pass: 512 MiB.
+pub const PROBABILITIES_MAX: u64 = 1 << 27;
 /// A log-probability is computed in f64 and rounded, so one of 1 may come out slightly above 0.
 const LOG_PROBABILITY_MAX: f32 = 1e-3;
 

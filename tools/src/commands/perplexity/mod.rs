@@ -24,8 +24,6 @@ use zrt_engine::quality::{Expectations, Quality};
 
 /// Longest text, in bytes.
 const TEXT_BYTES_MAX: u64 = 1 << 20;
-/// Maximum number of probabilities that are kept of a pass: 512 MiB.
-const PROBABILITIES_MAX: u64 = 1 << 27;
 
 /// Measures how well a model expects a text, and what integer arithmetic costs, on the CPU
 #[derive(Debug, Args)]
@@ -92,7 +90,8 @@ fn prepare(arguments: &Arguments) -> Result<Prepared, ToolError> {
     let loaded = LoadedModel::open(arguments.model.as_deref())?;
     let mut text = loaded.tokenizer.encode(&read(&arguments.text)?);
     let config = &loaded.model.config;
-    let tokens_max = (PROBABILITIES_MAX / u64::from(config.vocabulary).max(1)).min(u64::from(config.context));
+    let tokens_max =
+        (base::PROBABILITIES_MAX / u64::from(config.vocabulary).max(1)).min(u64::from(config.context));
     let tokens_left_out = text.len().saturating_sub(tokens_max as usize);
     text.truncate(tokens_max as usize);
     if text.len() < 2 {

@@ -5,8 +5,11 @@
 //! something could not be released. What a hung queue leaves behind does not hide the case. This is what someone with a
 //! card runs first. If the reader of the output goes away, the test continues.
 
+pub(crate) mod error;
 mod probe;
 mod report;
+
+pub use error::Pm4TestError;
 
 use crate::commands::error_document::ErrorReport;
 use crate::commands::launch::outputs::{self, OutputFile};
@@ -18,8 +21,8 @@ use serde_json::{Value, json};
 use std::path::PathBuf;
 use zrt_bringup::probe::Answer;
 use zrt_bringup::selftest::{self, CaseReport, Extent, Outcome};
-use zrt_bringup::{DeviceChoice, Inspect, OpenError, OpenOptions, PlantedFault, VirtualOptions};
-use zrt_device::{Device, DeviceError, RING_BYTES_DEFAULT};
+use zrt_bringup::{DeviceChoice, Inspect, OpenOptions, PlantedFault, VirtualOptions};
+use zrt_device::{Device, RING_BYTES_DEFAULT};
 use zrt_mem::ByteLen;
 
 /// Sends every packet that zrt uses to a device, and reports what it observes
@@ -53,54 +56,6 @@ pub struct Arguments {
     /// Write one JSON document
     #[arg(long)]
     pub json: bool,
-}
-
-/// Why the test failed.
-#[derive(Debug, thiserror::Error)]
-pub enum Pm4TestError {
-    /// An option that only the virtual device has.
-    #[error(
-        "{option} configures the virtual device and has no effect on \"{device}\": leave it out, or use --device \
-         virtual"
-    )]
-    VirtualOnly {
-        /// Its name on the command line.
-        option: &'static str,
-        /// The device that was to be tested.
-        device: DeviceChoice,
-    },
-    /// The device did not open.
-    #[error(transparent)]
-    Open(#[from] OpenError),
-    /// The device did not close.
-    #[error(transparent)]
-    Device(#[from] DeviceError),
-    /// Cases failed; the rest may not have run.
-    #[error(
-        "{failed} of {all} cases failed and {not_run} were not run; first \"{first}\"; new in that case: {suspect}"
-    )]
-    Cases {
-        /// How many failed.
-        failed: usize,
-        /// How many there are.
-        all: usize,
-        /// How many were not run.
-        not_run: usize,
-        /// The first that failed.
-        first: &'static str,
-        /// What is new in it.
-        suspect: &'static str,
-    },
-    /// The report could not be made.
-    #[error(transparent)]
-    Report(#[from] report::ReportError),
-}
-
-impl Pm4TestError {
-    /// Whether nothing ran because the request makes no sense.
-    pub fn is_bad_input(&self) -> bool {
-        matches!(self, Pm4TestError::VirtualOnly { .. })
-    }
 }
 
 /// The JSON document.

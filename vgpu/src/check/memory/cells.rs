@@ -103,6 +103,14 @@ struct LineWrites {
     wave: u32,
 }
 
+/// The bytes of the dword that holds `address`: its index and mask, and how many bytes of `len` it holds.
+#[inline]
+pub(super) fn piece(address: u64, len: usize) -> (u64, u8, usize) {
+    let first = (address & 3) as usize;
+    let count = len.min(4 - first);
+    (address >> 2, (((1_u32 << count) - 1) << first) as u8, count)
+}
+
 /// The bits of the bytes of `mask`.
 pub(super) fn byte_bits(mask: u8) -> u32 {
     let spread = u32::from(mask);

@@ -5,10 +5,9 @@
 
 use super::access::{Conflict, HOST};
 use super::allocations::AllocationUse;
-use super::cells::{Cells, Context, Settled, Write, byte_bits};
+use super::cells::{Cells, Context, Settled, Write, byte_bits, piece};
 use super::clock::Order;
 use super::finding::{AccessKind, Defect, LaneClash, Scope};
-use super::group::piece;
 use super::level_two::{CachePage, LINE_BYTES, LastLine, PAGE_BYTES, PAGE_DWORDS};
 use super::readers::{WHOLE, worse};
 use super::{MemoryChecker, Page};

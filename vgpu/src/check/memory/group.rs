@@ -4,12 +4,12 @@
 //! reused after [`GroupShadow::begin`]. Cost: 41 bytes per dword of LDS; `begin` clears the used part.
 
 use super::MemoryChecker;
-use super::cells::{Cells, Context, Settled, Stored};
+use super::cells::{Cells, Context, Settled, Stored, piece};
 use super::clock::Clock;
 use super::finding::{AccessKind, Defect, LaneClash, WaveId};
 use super::flags::Flags;
 use super::readers::{ReaderSets, worse};
-use super::undefined::UndefinedLds;
+use super::undefined_bits::UndefinedLds;
 use std::sync::Arc;
 
 /// What is known about one group.
@@ -43,14 +43,6 @@ impl From<u32> for LaneElement {
     fn from(lane: u32) -> LaneElement {
         LaneElement { lane, element: 0 }
     }
-}
-
-/// The bytes of the dword that holds `address`: its index and mask, and how many bytes of `len` it holds.
-#[inline]
-pub(super) fn piece(address: u64, len: usize) -> (u64, u8, usize) {
-    let first = (address & 3) as usize;
-    let count = len.min(4 - first);
-    (address >> 2, (((1_u32 << count) - 1) << first) as u8, count)
 }
 
 impl GroupShadow {

@@ -29,6 +29,7 @@ mod readers;
 #[cfg(test)]
 mod tests;
 mod undefined;
+mod undefined_bits;
 
 pub use allocations::AllocationUse;
 pub use clock::Completed;
@@ -52,7 +53,7 @@ use level_two::{CachePage, Invalidations, LastLine, PageIndices};
 use readers::ReaderSets;
 use std::ops::Range;
 use std::sync::Arc;
-use undefined::UndefinedPage;
+use undefined_bits::UndefinedPage;
 
 /// Ended dispatches that are remembered, so that a finding can name a wave's group.
 const DISPATCHES_MAX: usize = 1 << 16;

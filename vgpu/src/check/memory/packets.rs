@@ -4,8 +4,8 @@
 //! command processor's own accesses go through GL2, so that it and the waves see the same copy.
 
 use super::access::COMMAND_PROCESSOR;
+use super::cells::piece;
 use super::finding::{Actor, Defect, MemoryFinding, OtherSide};
-use super::group::piece;
 use super::level_two::{PAGE_BYTES, PAGE_DWORDS};
 use super::{MemoryChecker, Source};
 use crate::memory::HostMemory;

@@ -17,9 +17,9 @@ use std::ops::Range;
 
 use zrt_isa::effects::{Read, Registers, Role, SCC, VECTOR_FIRST};
 
-use super::LaunchState;
 use super::bits::{Bits, runs};
 use super::finding::{Defect, RegisterFinding, Remedy};
+use super::launch_state::LaunchState;
 use super::note::Note;
 use super::private::PrivateMemory;
 use super::subject::{LANES_MAX, Outcome, Subject, Undefined};

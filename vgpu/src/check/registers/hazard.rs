@@ -7,9 +7,9 @@
 
 use zrt_isa::effects::{Counter, Registers, VCC_LO};
 
-use super::Strictness;
 use super::bits::runs;
 use super::finding::{Defect, RegisterFinding, Remedy};
+use super::launch_state::Strictness;
 use super::note::{HAZARD_REGISTERS, HazardClass, Matrix, Note, STORE_QUEUE, Special};
 use super::outstanding::Outstanding;
 

@@ -2,9 +2,10 @@
 //!
 //! Contract: checked only during a search for circles; costs a copy of what the instruction accesses.
 
-use super::{Noted, WaveInspector};
+use super::WaveInspector;
 use crate::check::inspector::Inspector;
 use crate::check::lds_access::LdsKind;
+use crate::check::noted::Noted;
 use crate::check::watch::WatchedPort;
 use crate::shader::machine::Machine;
 

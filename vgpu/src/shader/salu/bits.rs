@@ -4,7 +4,7 @@ use core::marker::PhantomData;
 
 use zrt_isa::Opcode;
 
-use super::{old, read, write};
+use super::access::{old, read, write};
 use crate::shader::machine::Machine;
 use crate::shader::micro::{Flow, MicroOp};
 use crate::shader::wave::Wave;

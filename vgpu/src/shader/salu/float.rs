@@ -4,7 +4,7 @@ use core::marker::PhantomData;
 
 use zrt_isa::Opcode;
 
-use super::read;
+use super::access::read;
 use crate::shader::float::{HALF, Mode, SINGLE};
 use crate::shader::machine::Machine;
 use crate::shader::micro::{Flow, MicroOp};

@@ -4,7 +4,7 @@ use core::marker::PhantomData;
 
 use zrt_isa::Opcode;
 
-use super::{read, write};
+use super::access::{read, write};
 use crate::shader::machine::Machine;
 use crate::shader::micro::{Flow, MicroOp, Source};
 use crate::shader::wave::{EXEC_LO, M0, VCC_LO, Wave};

@@ -5,6 +5,7 @@
 //! vector ALU on one lane.
 //! Cost: 2 to 3 ns.
 
+mod access;
 mod bits;
 mod float;
 mod mask;
@@ -15,9 +16,7 @@ mod tests;
 use zrt_isa::{Encoding, Instruction, Opcode};
 
 use crate::shader::micro::{MicroOp, Source};
-use crate::shader::valu::access::read_scalar_high;
-use crate::shader::valu::operand::{Parts, read_scalar};
-use crate::shader::wave::Wave;
+use crate::shader::valu::operand::Parts;
 use crate::simd::{Executor, Level};
 
 /// The micro operation of a scalar ALU instruction. The caller fills `code_dword` and `dword_count`.
@@ -56,32 +55,4 @@ const TABLES: &[(&str, Table)] = &[
 pub(crate) fn tables_with(opcode: Opcode) -> Vec<&'static str> {
     let has = |bind: &Table| bind(opcode, false, Level::BASELINE).is_some();
     TABLES.iter().filter(|(_, bind)| has(bind)).map(|(name, _)| *name).collect()
-}
-
-/// Reads a source. `SPECIAL`: it may be a code whose value is computed when read.
-#[inline(always)]
-fn read<const SPECIAL: bool>(wave: &Wave, op: &MicroOp, index: usize, is_wide: bool) -> u64 {
-    let (low, high) = match op.sources[index] {
-        Source::Constant(value) => (value, op.wide[index]),
-        Source::Scalar(code) if SPECIAL => (read_scalar(wave, code), read_scalar_high(wave, code)),
-        Source::Scalar(code) if is_wide => (wave.scalar[code as usize], read_scalar_high(wave, code)),
-        Source::Scalar(code) => (wave.scalar[code as usize], 0),
-        Source::Vector(_) => (0, 0),
-    };
-    if is_wide { low as u64 | (high as u64) << 32 } else { low as u64 }
-}
-
-/// The old value of the destination.
-#[inline(always)]
-fn old(wave: &Wave, op: &MicroOp, is_wide: bool) -> u64 {
-    if is_wide { wave.scalar_pair(op.destination) } else { wave.scalar[op.destination as usize] as u64 }
-}
-
-#[inline(always)]
-fn write(wave: &mut Wave, op: &MicroOp, is_wide: bool, value: u64) {
-    if is_wide {
-        wave.set_scalar_pair(op.destination, value);
-    } else {
-        wave.scalar[op.destination as usize] = value as u32;
-    }
 }

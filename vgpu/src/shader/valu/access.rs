@@ -8,7 +8,7 @@ use super::operand::{LANES_NONE, Packed, read_scalar};
 use crate::shader::lanes::{select_lanes, writable};
 use crate::shader::micro::{MicroOp, Source};
 use crate::shader::wave::{LANES, Row, Wave};
-use crate::simd::{blend, splat};
+use crate::simd::{blend, merge_half, splat};
 
 /// How a source's bits become the operand: the half that op_sel selects, absolute value, negation.
 #[derive(Clone, Copy)]
@@ -200,17 +200,6 @@ pub(super) fn commit(wave: &mut Wave, op: &MicroOp, result: &Row) {
     let new =
         if modifiers.half_result() { merge_half(result, old, modifiers.result_high()) } else { *result };
     wave.vector[op.destination as usize] = if lanes == u32::MAX { new } else { blend(lanes, &new, old) };
-}
-
-/// The old row with one half of every lane replaced.
-#[inline(always)]
-pub(crate) fn merge_half(result: &Row, old: &Row, high: bool) -> Row {
-    let (shift, keep) = if high { (16, 0xFFFF) } else { (0, 0xFFFF_0000) };
-    let mut new = Row([0; LANES]);
-    for lane in 0..LANES {
-        new.0[lane] = old.0[lane] & keep | (result.0[lane] & 0xFFFF) << shift;
-    }
-    new
 }
 
 /// Writes a 64-bit result.

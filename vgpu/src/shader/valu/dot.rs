@@ -10,8 +10,8 @@
 use zrt_isa::Opcode;
 
 use super::access::{View, raw_source};
+use super::matrix::convert::{single_to_bfloat, widen};
 use super::matrix::shape::Element;
-use super::matrix::{single_to_bfloat, widen};
 use super::operand::{Packed, Parts};
 use super::shell::{ResultKind, finish};
 use super::single::canonical;

@@ -7,9 +7,7 @@ use core::marker::PhantomData;
 
 use zrt_isa::Opcode;
 
-use super::access::{
-    View, commit, commit_wide, fetch, fetch_wide, mask_source, merge_half, raw_source, store,
-};
+use super::access::{View, commit, commit_wide, fetch, fetch_wide, mask_source, raw_source, store};
 use super::operand::{Packed, Parts};
 use super::shell::{ModeFields, ResultKind, WideSource, finish, join, multiply_result};
 use super::single::canonical;
@@ -21,7 +19,7 @@ use crate::shader::lanes::writable;
 use crate::shader::machine::Machine;
 use crate::shader::micro::{Flow, MicroOp};
 use crate::shader::wave::{LANES, Row, Wave};
-use crate::simd::{Executor, Level, Operation, add_byte_products, blend, collect, spread};
+use crate::simd::{Executor, Level, Operation, add_byte_products, blend, collect, merge_half, spread};
 
 /// The functions of this file.
 pub(super) fn bind(opcode: Opcode, parts: &Parts, level: Level) -> Option<Executor> {

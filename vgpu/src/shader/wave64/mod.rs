@@ -17,6 +17,7 @@
 //! [`Wave::other_half`]. Transposing loads are not executed.
 
 mod whole;
+mod zero;
 
 use zrt_isa::opcode::{DataType, OperandKind, RegisterFile};
 use zrt_isa::{Encoding, Instruction, LaneSelect, Opcode, Operand};
@@ -25,7 +26,6 @@ use crate::shader::control;
 use crate::shader::machine::Machine;
 use crate::shader::micro::{Flow, MicroOp, Source};
 use crate::shader::translate::translate as translate_wave32;
-use crate::shader::valu::operand::{EXECZ, EXECZ_WAVE64, VCCZ, VCCZ_WAVE64};
 use crate::shader::wave::{EXEC_LO, LANES, NULL, NULL_SINK, Wave};
 use crate::simd::{Level, Operation};
 
@@ -63,7 +63,7 @@ pub(crate) fn translate(instruction: &Instruction, level: Level) -> Option<Vec<M
     match passes(instruction) {
         Passes::One => {
             let mut op = translate_wave32(instruction, level)?;
-            test_both_halves(instruction, &mut op);
+            zero::test_both_halves(instruction, &mut op);
             Some(vec![op])
         }
         Passes::Whole => Some(vec![whole::translate(instruction, level)?]),
@@ -117,27 +117,13 @@ fn is_mask(kind: OperandKind) -> bool {
     kind.data == DataType::Mask && kind.file != RegisterFile::Absent
 }
 
-/// vccz and execz refer to 64 lanes, as sources and as conditions of branches.
-fn test_both_halves(instruction: &Instruction, op: &mut MicroOp) {
-    for source in &mut op.sources {
-        *source = match *source {
-            Source::Scalar(VCCZ) => Source::Scalar(VCCZ_WAVE64),
-            Source::Scalar(EXECZ) => Source::Scalar(EXECZ_WAVE64),
-            other => other,
-        };
-    }
-    if let Some(executor) = control::wave64_branch(instruction.opcode) {
-        op.executor = executor;
-    }
-}
-
 /// The four micro operations of an instruction that runs once per half.
 fn halves(instruction: &Instruction, level: Level) -> Option<Vec<MicroOp>> {
     let operands = instruction.opcode.operands();
     let mut low = translate_wave32(instruction, level)?;
     let mut high = translate_wave32(&of_high_half(instruction), level)?;
-    test_both_halves(instruction, &mut low);
-    test_both_halves(instruction, &mut high);
+    zero::test_both_halves(instruction, &mut low);
+    zero::test_both_halves(instruction, &mut high);
     for (index, source) in high.sources.iter_mut().enumerate() {
         if operands.sources[index].data == DataType::Mask {
             *source = second_of_pair(*source, instruction.sources[index]);

@@ -41,7 +41,7 @@ fn bind<O: Operation>() -> Executor {
 pub(super) fn translate(instruction: &Instruction, level: Level) -> Option<MicroOp> {
     let mut op = translate_wave32(instruction, level)?;
     op.executor = function(instruction.opcode.mnemonic())?;
-    super::test_both_halves(instruction, &mut op);
+    super::zero::test_both_halves(instruction, &mut op);
     Some(op)
 }
 

@@ -3,10 +3,10 @@
 //! Contract: whatever a loop asks for again is shared, not read and not copied. What is held has at most
 //! [`HELD_BYTES_MAX`] bytes. Costs a look-up for each use.
 
-use crate::commands::launch::arguments::{Contents, bad};
+use crate::commands::launch::arguments::Contents;
 use crate::commands::launch::expect::Expectation;
 use crate::commands::launch::load;
-use crate::error::ToolError;
+use crate::error::{ToolError, bad};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -16,6 +16,7 @@ use crate::shader::wave::{EXEC_LO, LANES, Row, Wave, vector_bank};
 use crate::shader::wave64;
 use crate::simd::Level;
 use zrt_isa::decode_for;
+use zrt_isa::resources::WaveSize;
 
 /// A wave of `wave_size` with all lanes, 106 user SGPRs, all workgroup ids, and 128 bytes of scratch memory, of
 /// which the kernel declares 64.

@@ -14,6 +14,7 @@
 //! positions, the widened elements of A and B are laid out once, and [`add_products`] is the same for all formats.
 //! Integers are multiplied as f32, which can hold their sums: they are below 2^24.
 
+pub(super) mod convert;
 mod layout;
 mod planes;
 pub(crate) mod shape;
@@ -23,19 +24,14 @@ mod tests;
 use zrt_isa::Instruction;
 
 use self::layout::LAYOUTS;
-use self::planes::{Order, Plane, Square};
-use self::shape::{Element, SHAPES, SIDE, Shape, Sum};
+use self::planes::{ADDEND, Order, Plane, Square};
+use self::shape::{SHAPES, SIDE, Shape, Sum};
 use super::operand::{LANES_NONE, Parts};
-use crate::shader::float::{bf8_to_single, fp8_to_single, half_to_single};
 use crate::shader::machine::Machine;
 use crate::shader::micro::{Flow, MicroOp, Source};
 use crate::shader::wave::Wave;
 use crate::simd::{Executor, Level, Operation};
 
-/// Canonical quiet NaN of bfloat16.
-const BFLOAT_NAN: u32 = 0x7FC0;
-/// Position of C (for sparse operations, of the index) among the sources.
-const ADDEND: usize = 2;
 /// Most stored elements of a row of A (4-bit).
 const DEPTH_MAX: usize = 32;
 /// Most inner elements of an operation (4-bit sparse).
@@ -145,22 +141,4 @@ fn add_products(
         }
         sums.copy_from_slice(&block);
     }
-}
-
-/// f32 of an element; exact.
-#[inline(always)]
-pub(super) fn widen(element: Element, bits: u32) -> u32 {
-    match element {
-        Element::F16 => half_to_single(bits),
-        Element::Bf16 => bits << 16,
-        Element::Fp8 => fp8_to_single(bits),
-        Element::Bf8 => bf8_to_single(bits),
-        Element::Byte | Element::Nibble => (bits as f32).to_bits(),
-    }
-}
-
-/// bfloat16 of an f32, to nearest even.
-#[inline(always)]
-pub(super) fn single_to_bfloat(bits: u32) -> u32 {
-    if bits & 0x7FFF_FFFF > 0x7F80_0000 { BFLOAT_NAN } else { (bits + 0x7FFF + (bits >> 16 & 1)) >> 16 }
 }

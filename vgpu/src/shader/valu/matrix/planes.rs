@@ -4,15 +4,18 @@
 //! integers of A and B have at most 8 bits. The planes of a tile are ordered by their elements' place in a dword,
 //! then by dword, as defined by [`Order`]. Everything is inlined into the operation, at its vector level.
 
+use super::convert::{single_to_bfloat, widen};
 use super::layout::{Layout, Run};
 use super::shape::{Element, SIDE, Shape, Sum, index_bits};
-use super::{ADDEND, single_to_bfloat, widen};
 use crate::shader::float::{half_to_single, single_to_half};
 use crate::shader::micro::{MicroOp, Source};
 use crate::shader::valu::operand::Packed;
 use crate::shader::valu::single::canonical;
 use crate::shader::wave::{EXEC_LO, Row, Wave};
 use crate::simd::truncate_to_i32;
+
+/// Position of C (for sparse operations, of the index) among the sources.
+pub(super) const ADDEND: usize = 2;
 
 /// One value per line.
 pub(super) type Plane<T> = [T; SIDE];

@@ -2,7 +2,7 @@
 
 mod definition;
 
-use super::shape::{operand_place, sum_place};
+use super::shape::{Element, operand_place, sum_place};
 use super::*;
 use crate::shader::valu::testing::{MODE_USUAL, Random, code, run_all, run_one, translate, wave};
 use crate::shader::wave::{EXEC_LO, Row};
