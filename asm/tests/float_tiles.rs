@@ -9,24 +9,14 @@ use half::{bf16, f16};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use support::harness::Device;
 use support::planes;
+use support::product::{Addend, Sums, rows_of, step_of};
 use support::reference as cpu;
 use support::weights::{self, Format, Random, Weights};
 use zerocopy::IntoBytes;
 use zrt_protocol::params::{self, RowSet};
-use zrt_protocol::{
-    BAND_ROWS, ROWS_MAX, Row, Step, TILED_ROWS_MIN, lanes_per_row_log2, matmul_rows_per_unit,
-};
+use zrt_protocol::{BAND_ROWS, ROWS_MAX, TILED_ROWS_MIN, lanes_per_row_log2, matmul_rows_per_unit};
 
 const FORMATS: [Format; 2] = [Format::F16, Format::BF16];
-
-/// What is added to a product.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Addend {
-    None,
-    Separate,
-    /// The output buffer itself.
-    Output,
-}
 
 #[derive(Clone, Copy, Debug)]
 struct Case {
@@ -112,41 +102,28 @@ impl Product {
         let (input_stride, output_stride) = (self.columns * 4 + 256, self.weight_rows * 4 + 260);
         let mut input = vec![f32::NAN; (case.rows - 1) * input_stride / 4 + self.columns];
         let output_words = (case.rows - 1) * output_stride / 4 + self.weight_rows;
-        let addends = Random::new(output_words as u64).reals(output_words);
-        let output_va = match case.addend {
-            Addend::Output => device.upload(&addends),
-            _ => device.allocate(output_words * 4),
-        };
-        let addend_va = match case.addend {
-            Addend::None => 0,
-            Addend::Separate => device.upload(&addends),
-            Addend::Output => output_va,
-        };
-        let mut expected: Vec<_> =
-            device.words(output_va, output_words).into_iter().map(Expected::Bits).collect();
+        let sums = Sums::new(&mut device, case.addend, output_words);
+        let mut expected: Vec<_> = sums.words(&device).into_iter().map(Expected::Bits).collect();
         for row in (0..case.rows).filter(|row| case.counts(*row)) {
             input[row * input_stride / 4..][..self.columns].copy_from_slice(&self.x[row]);
             for (number, weights) in self.matrix.values.chunks(self.columns).enumerate() {
                 let at = row * output_stride / 4 + number;
-                let addend = (case.addend != Addend::None).then_some(addends[at]);
-                expected[at] = self.expected(weights, &self.x[row], addend);
+                expected[at] = self.expected(weights, &self.x[row], sums.addend(at));
             }
         }
         let (rows, outputs, set) = match case.of_outputs {
             true => (1, case.rows, RowSet::AllOutputs),
             false => (case.rows, 0, RowSet::AllActive),
         };
-        let mut step = Step { epoch: 1, rows: rows as u32, outputs: outputs as u32, ..Step::default() };
-        step.row[..rows].fill(Row { output: u32::MAX, ..Row::default() });
-        step.alive = [support::snapshot(case.alive, rows); 2];
+        let step = step_of(&rows_of(rows), case.alive, outputs);
         let lanes_per_row_log2 = lanes_per_row_log2(self.columns as u32);
         let units = (self.weight_rows as u32).div_ceil(matmul_rows_per_unit(lanes_per_row_log2));
         let block = params::Matmul {
             header: params::Matmul::header(device.upload(&[step]), units, set),
             plane_va: planes(&mut device, &self.matrix),
             input_va: device.upload(&input),
-            output_va,
-            addend_va,
+            output_va: sums.output_va,
+            addend_va: sums.addend_va,
             weight_rows: self.weight_rows as u32,
             columns: self.columns as u32,
             chunks: self.columns.div_ceil(32) as u32,
@@ -160,12 +137,8 @@ impl Product {
             None => device.run(&self.kernel(), block.as_bytes(), case.groups),
             Some(change) => device.run_changed(&self.kernel(), change, block.as_bytes(), case.groups),
         }
-        let difference = device
-            .words(output_va, output_words)
-            .into_iter()
-            .zip(expected)
-            .enumerate()
-            .find_map(|(at, (found, expected))| {
+        let difference =
+            sums.words(&device).into_iter().zip(expected).enumerate().find_map(|(at, (found, expected))| {
                 let (row, element) = (at / (output_stride / 4), at % (output_stride / 4));
                 let number = f32::from_bits(found);
                 match expected {

@@ -6,26 +6,19 @@ mod support;
 use support::harness::Device;
 use support::integers::{IntegerRows, stored};
 use support::planes;
+use support::product::{Addend, Sums, rows_of, step_of};
 use support::reference as cpu;
 use support::weights::{self, Format, Random, Weights};
 use zerocopy::IntoBytes;
 use zrt_protocol::params::{self, RowSet};
 use zrt_protocol::{
-    BAND_ROWS, ROWS_MAX, Row, Step, integer_lanes_per_row_log2, matmul_rows_per_unit, quantised_segments,
+    BAND_ROWS, ROWS_MAX, integer_lanes_per_row_log2, matmul_rows_per_unit, quantised_segments,
 };
 
 /// Integer formats whose rows may have so many columns.
 fn formats(columns: usize) -> impl Iterator<Item = Format> {
     let fits = move |format: &Format| format.is_integer() && columns.is_multiple_of(format.block());
     Format::ALL.iter().copied().filter(fits)
-}
-
-/// A step with this many active rows, of which the ones in `alive` count, and with outputs.
-fn step_of(rows: usize, alive: u128, outputs: usize) -> Step {
-    let mut step = Step { epoch: 1, rows: rows as u32, outputs: outputs as u32, ..Step::default() };
-    step.row[..rows].fill(Row { output: u32::MAX, ..Row::default() });
-    step.alive = [support::snapshot(alive, rows); 2];
-    step
 }
 
 fn mode(limbs: u32) -> &'static str {
@@ -82,15 +75,6 @@ struct Product {
     x: Vec<Vec<f32>>,
 }
 
-/// What is added to a product.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Addend {
-    None,
-    Separate,
-    /// The output buffer itself.
-    Output,
-}
-
 #[derive(Clone, Copy, Debug)]
 struct Case {
     /// The rows are those of outputs, of a step with one active row.
@@ -140,13 +124,12 @@ impl Product {
         let output_stride = self.weight_rows * 4 + 260;
         let mut input = vec![f32::NAN; case.rows * input_stride / 4];
         let output_words = case.rows * output_stride / 4;
-        let addend = Random::new(output_words as u64).reals(output_words);
         for (row, x) in self.x[..case.rows].iter().enumerate() {
             input[row * input_stride / 4..][..self.columns].copy_from_slice(x);
         }
         let (step, each, all) = match case.of_outputs {
-            true => (step_of(1, 1, case.rows), RowSet::EachOutput, RowSet::AllOutputs),
-            false => (step_of(case.rows, case.alive, 0), RowSet::EachActive, RowSet::AllActive),
+            true => (step_of(&rows_of(1), 1, case.rows), RowSet::EachOutput, RowSet::AllOutputs),
+            false => (step_of(&rows_of(case.rows), case.alive, 0), RowSet::EachActive, RowSet::AllActive),
         };
         let step_va = device.upload(&[step]);
         let integers = IntegerRows::allocate(&mut device, case.rows, self.columns, limbs);
@@ -167,23 +150,14 @@ impl Product {
         };
         run(&mut device, &format!("quantise_{}", mode(limbs)), quantise.as_bytes());
         let mut is_expected = true;
-        let output_va = match case.addend {
-            Addend::Output => device.upload(&addend),
-            _ => device.allocate(output_words * 4),
-        };
-        let addend_va = match case.addend {
-            Addend::None => 0,
-            Addend::Separate => device.upload(&addend),
-            Addend::Output => output_va,
-        };
-        let mut expected = device.words(output_va, output_words);
+        let sums = Sums::new(&mut device, case.addend, output_words);
+        let mut expected = sums.words(&device);
         for row in (0..case.rows).filter(|row| support::is_alive(case.alive, *row)) {
             is_expected &= integers.row(&device, row) == stored(&self.x[row], limbs);
             let at = row * output_stride / 4;
             for (number, blocks) in self.matrix.blocks.chunks(self.columns / 32).enumerate() {
                 let product = cpu::integer_dot(blocks, &self.x[row], limbs);
-                let sum = if case.addend == Addend::None { product } else { addend[at + number] + product };
-                expected[at + number] = sum.to_bits();
+                expected[at + number] = sums.sum(at + number, product).to_bits();
             }
         }
         let lanes_per_row_log2 = integer_lanes_per_row_log2(columns);
@@ -192,8 +166,8 @@ impl Product {
             header: params::Matmul::header(step_va, units, all),
             plane_va: planes(&mut device, &self.matrix),
             input_va: integers.va,
-            output_va,
-            addend_va,
+            output_va: sums.output_va,
+            addend_va: sums.addend_va,
             weight_rows: self.weight_rows as u32,
             columns,
             chunks: columns.div_ceil(32),
@@ -205,7 +179,7 @@ impl Product {
         };
         let before = device.wave_instructions();
         run(&mut device, &self.kernel(), block.as_bytes());
-        is_expected &= device.words(output_va, output_words) == expected;
+        is_expected &= sums.words(&device) == expected;
         (is_expected, device.wave_instructions() - before)
     }
 

@@ -5,38 +5,19 @@ mod support;
 
 use support::harness::Device;
 use support::planes;
+use support::product::{Addend, Sums, rows_of, step_of};
 use support::reference as cpu;
 use support::weights::{self, Format, Random, Weights};
 use zerocopy::IntoBytes;
 use zrt_protocol::params::{self, RowSet};
-use zrt_protocol::{BAND_ROWS, Output, ROWS_MAX, Row, Step};
+use zrt_protocol::{BAND_ROWS, ROWS_MAX, Row};
 
 /// Bytes from one row of a buffer to the next: more than the row has.
 fn stride_of(elements: usize) -> usize {
     (elements * 4 + 16).next_multiple_of(128)
 }
 
-/// A step with these rows, of which the ones in `alive` count. The odd snapshot has the same.
-fn step_of(rows: &[Row], alive: u128, outputs: usize) -> Step {
-    let mut step = Step { epoch: 1, rows: rows.len() as u32, outputs: outputs as u32, ..Step::default() };
-    step.row[..rows.len()].copy_from_slice(rows);
-    step.alive = [support::snapshot(alive, rows.len()); 2];
-    for (number, output) in step.output[..outputs].iter_mut().enumerate() {
-        *output = Output { row: number as u32, slot: number as u32 };
-    }
-    step
-}
-
 // ---------------------------------------------------------------------------------------------------- matmul
-
-/// What is added to a product.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Addend {
-    None,
-    Separate,
-    /// The output buffer's own contents.
-    Output,
-}
 
 /// A step's part in a product.
 #[derive(Clone, Copy, Debug)]
@@ -96,34 +77,22 @@ impl Product {
         let (input_stride, output_stride) = (stride_of(self.columns), stride_of(self.weight_rows) + 256);
         let mut input = vec![f32::NAN; (case.rows - 1) * input_stride / 4 + self.columns];
         let output_words = (case.rows - 1) * output_stride / 4 + self.weight_rows;
-        let mut random = Random::new(output_words as u64);
-        let addend = random.reals(output_words);
         let counts = |row: usize| case.set == RowSet::AllOutputs || support::is_alive(case.alive, row);
 
-        let output_va = match case.addend {
-            Addend::Output => device.upload(&addend),
-            _ => device.allocate(output_words * 4),
-        };
-        let addend_va = match case.addend {
-            Addend::None => 0,
-            Addend::Separate => device.upload(&addend),
-            Addend::Output => output_va,
-        };
-        let mut expected = device.words(output_va, output_words);
+        let sums = Sums::new(&mut device, case.addend, output_words);
+        let mut expected = sums.words(&device);
         for row in (0..case.rows).filter(|row| counts(*row)) {
             input[row * input_stride / 4..][..self.columns].copy_from_slice(&self.x[row]);
             let at = row * output_stride / 4;
             for (number, weights) in self.matrix.values.chunks(self.columns).enumerate() {
-                let product = cpu::dot(weights, &self.x[row]);
-                let sum = if case.addend == Addend::None { product } else { addend[at + number] + product };
-                expected[at + number] = sum.to_bits();
+                expected[at + number] = sums.sum(at + number, cpu::dot(weights, &self.x[row])).to_bits();
             }
         }
 
         let lanes_per_row_log2 = cpu::lanes_per_row(self.columns).ilog2();
         let units =
             (self.weight_rows as u32).div_ceil(zrt_protocol::matmul_rows_per_unit(lanes_per_row_log2));
-        let rows = vec![Row { output: u32::MAX, ..Row::default() }; case.rows];
+        let rows = rows_of(case.rows);
         let step = match case.set {
             RowSet::AllOutputs => step_of(&rows, 0, case.rows),
             _ => step_of(&rows, case.alive, 0),
@@ -132,8 +101,8 @@ impl Product {
             header: params::Matmul::header(device.upload(&[step]), units, case.set),
             plane_va: planes(&mut device, &self.matrix),
             input_va: device.upload(&input),
-            output_va,
-            addend_va,
+            output_va: sums.output_va,
+            addend_va: sums.addend_va,
             weight_rows: self.weight_rows as u32,
             columns: self.columns as u32,
             chunks: self.columns.div_ceil(32) as u32,
@@ -143,7 +112,7 @@ impl Product {
             factors_offset: 0,
             tile_parts_log2: 0,
         };
-        Run { device, block, groups: case.groups.unwrap_or(units), output_va, expected }
+        Run { device, block, groups: case.groups.unwrap_or(units), output_va: sums.output_va, expected }
     }
 
     /// Runs the kernel, compares the whole output buffer, and returns the wave instructions that it took.

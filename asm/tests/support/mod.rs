@@ -4,6 +4,7 @@
 pub mod harness;
 pub mod integers;
 pub mod kv;
+pub mod product;
 pub mod reference;
 pub mod weights;
 
