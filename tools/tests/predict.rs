@@ -22,7 +22,7 @@ fn records_are_predictions_and_then_measurements_of_others() {
     assert_eq!(predicted.len() + published.len(), records.len());
     // Three arithmetics, each with three numbers of slots and a prompt.
     let told: Vec<_> = predicted.iter().map(|one| (one["test"].clone(), one["rows"].as_u64())).collect();
-    let of_one = [("tg", 1), ("tg", 8), ("tg", 32), ("pp512", 128)];
+    let of_one = [("tg", 1), ("tg", 8), ("tg", 32), ("pp512", 512)];
     let of_one = of_one.map(|(test, rows)| (Json::from(test), Some(rows)));
     assert_eq!(told, [of_one.clone(), of_one.clone(), of_one].concat());
     for one in &predicted {

@@ -291,6 +291,7 @@ mod tests {
     use super::*;
     use zrt_engine::activations::Activations;
     use zrt_engine::kv_format::KvFormat;
+    use zrt_engine::memory_plan::{Allocation, AllocationId};
     use zrt_engine::session::SessionOptions;
     use zrt_mem::Heap;
 
@@ -313,6 +314,19 @@ mod tests {
         let counts = RELEASES.map(|shape| shape.model().unwrap().parameter_count());
         assert_eq!([counts[0], counts[2], counts[3]], [8_030_261_248, 23_572_403_200, 32_762_123_264]);
         assert!((11_500_000_000..12_187_325_040).contains(&counts[1]), "{}", counts[1]);
+    }
+
+    /// The figures of decision 49, in MiB: values of steps of 128 and of 512 rows.
+    #[test]
+    fn values_of_a_full_step_take_a_hundredth_of_a_card() {
+        let model = QWEN3_8B_Q4_K_M.model().unwrap();
+        let mib = |chunk_rows| {
+            let options = SessionOptions { chunk_rows, context: 512, ..SessionOptions::default() };
+            let memory = options.memory(&model).unwrap();
+            let is_values = |one: &&Allocation| one.id == AllocationId::Activations;
+            memory.allocations.iter().find(is_values).unwrap().len.0 >> 20
+        };
+        assert_eq!([64, 448].map(mib), [0, 0]);
     }
 
     /// With 8192 tokens all fit 32 GiB, and all but the largest 16 GiB; a session needs little more than its weights.
