@@ -3,7 +3,8 @@
 //! Contract: reads `linux/kfd_ioctl.h` and `drm/amdgpu_drm.h` in the folder named by `ZRT_UAPI` (or `--headers`),
 //! writes `kmd/src/bindings/{kfd,amdgpu}.rs`, which are committed; `--check` writes nothing and fails on any
 //! difference. Needs libclang. The generator is behind the feature `uapi`, so that nothing else pays for compiling
-//! it; without the feature this command builds and runs itself again with it.
+//! it; without the feature this command builds and runs itself again with it. The suite checks for drift in a test, which
+//! is compiled with all others.
 
 use std::path::{Path, PathBuf};
 
@@ -117,7 +118,7 @@ fn repository() -> PathBuf {
     package.parent().unwrap_or(package).to_path_buf()
 }
 
-#[cfg(feature = "uapi")]
+#[cfg(any(test, feature = "uapi"))]
 fn compare(path: &Path, text: &str) -> Result<(), UapiError> {
     let committed =
         std::fs::read_to_string(path).map_err(|source| UapiError::File { path: path.into(), source })?;
@@ -128,7 +129,7 @@ fn compare(path: &Path, text: &str) -> Result<(), UapiError> {
     Err(UapiError::Drift { path: path.into(), line: same + 1 })
 }
 
-#[cfg(feature = "uapi")]
+#[cfg(any(test, feature = "uapi"))]
 mod generator {
     use super::{Path, UapiError};
     use bindgen::callbacks::{DeriveInfo, ParseCallbacks, TypeKind};
@@ -313,6 +314,20 @@ _Static_assert(__builtin_offsetof(struct kfd_event_data_plain, event_id)
                 _ => &[],
             };
             derives.iter().map(|name| name.to_string()).collect()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_committed_bindings_are_those_of_the_headers() {
+        let Some(headers) = zrt_needs::headers() else { return };
+        for output in generator::OUTPUTS {
+            let text = output.generate(&headers).expect("generated");
+            compare(&repository().join(output.path), &text).expect("no drift");
         }
     }
 }

@@ -160,7 +160,8 @@ impl SessionOptions {
         if context > trained {
             return Err(SessionError::ModelContext { context, trained });
         }
-        let rows = (self.slots + self.chunk_rows).min(ROWS_MAX as u32);
+        let rows =
+            (self.slots + self.chunk_rows).min(ROWS_MAX as u32).min(self.slots.saturating_mul(context));
         let plan =
             ExecutionPlan::step(model, context, rows, self.activations).map_err(ExecutorError::from)?;
         let capacity = Capacity {

@@ -326,7 +326,7 @@ mod tests {
             let is_values = |one: &&Allocation| one.id == AllocationId::Activations;
             memory.allocations.iter().find(is_values).unwrap().len.0 >> 20
         };
-        assert_eq!([64, 448].map(mib), [0, 0]);
+        assert_eq!([64, 448].map(mib), [26, 106]);
     }
 
     /// With 8192 tokens all fit 32 GiB, and all but the largest 16 GiB; a session needs little more than its weights.
