@@ -3,8 +3,8 @@
 //! Contract: reads `linux/kfd_ioctl.h` and `drm/amdgpu_drm.h` in the folder named by `ZRT_UAPI` (or `--headers`),
 //! writes `kmd/src/bindings/{kfd,amdgpu}.rs`, which are committed; `--check` writes nothing and fails on any
 //! difference. Needs libclang. The generator is behind the feature `uapi`, so that nothing else pays for compiling
-//! it; without the feature this command builds and runs itself again with it. The suite checks for drift in a test, which
-//! is compiled with all others.
+//! it; without the feature this command builds and runs itself again with it. The suite checks for drift in a test,
+//! which is compiled with all others.
 
 use std::path::{Path, PathBuf};
 
