@@ -194,11 +194,21 @@ impl Product {
     }
 }
 
-/// Units of eight, four and two tiles; a last segment of every number of chunks, of one row or of two that lanes have;
-/// weight rows of less than a tile, a unit, and of more.
+/// Units of eight, four and two tiles, a last segment that is cut, in every format.
+#[test]
+fn products_of_every_format_and_mode() {
+    check_columns(&[64, 768, 1056]);
+}
+
+/// A last segment of every number of chunks, of one row or of two that lanes have.
 #[test]
 fn products_of_every_format_shape_and_mode() {
-    for columns in [32_usize, 64, 256, 288, 512, 544, 704, 768, 928, 1024, 1056, 1248, 2304] {
+    check_columns(&[32, 256, 288, 512, 544, 704, 928, 1024, 1248, 2304]);
+}
+
+/// Weight rows of less than a tile, a unit, and of more.
+fn check_columns(all: &[usize]) {
+    for columns in all.iter().copied() {
         for format in formats(columns) {
             for (limbs, weight_rows) in [(1, 1), (1, 131), (2, 37)] {
                 let product = Product::new(format, limbs, weight_rows, columns, 3);

@@ -77,6 +77,27 @@ fn check_session(mode: Mode, activations: Activations) {
     }
 }
 
+/// Three prompts in a step of 350 rows if the device meets all of them at once, as it does where the host submits each
+/// step, else in several: three bands, the last one short.
+#[test]
+fn steps_of_several_bands_agree_with_the_oracle() {
+    const LONG_CONTEXT: u32 = 192;
+    let model = load(&repository_model("tales-llama-Q4_K_M.gguf"));
+    let asked =
+        [Asked::greedy(1..151, 3), Asked::sampled(100..220, 3, 7), Asked::sampled((1..81).rev(), 2, 8)];
+    for (activations, modes) in [
+        (Activations::F32, [Mode::Graph].as_slice()),
+        (Activations::A16, [Mode::Dispatch, Mode::Mega].as_slice()),
+    ] {
+        let expected = expected_with(&model, LONG_CONTEXT, activations, &asked);
+        for mode in modes.iter().copied() {
+            let options = SessionOptions { context: LONG_CONTEXT, ..options(mode, activations, 400) };
+            let tokens = serve_with(&model, &options, &asked);
+            assert_eq!(tokens, expected, "{mode:?} {}", activations.name());
+        }
+    }
+}
+
 /// Every layer's keys and values of a prompt that is taken in few steps are what the oracle makes of one token after
 /// the other: so is what every layer before has made.
 #[test]
@@ -131,7 +152,11 @@ fn serve(
     chunk_rows: u32,
     asked: &[Asked],
 ) -> Vec<Vec<u32>> {
-    let mut session = open(model, &options(mode, activations, chunk_rows));
+    serve_with(model, &options(mode, activations, chunk_rows), asked)
+}
+
+fn serve_with(model: &Model, options: &SessionOptions, asked: &[Asked]) -> Vec<Vec<u32>> {
+    let mut session = open(model, options);
     let handles: Vec<_> = asked.iter().map(|one| one.submit(&mut session)).collect();
     let mut told = Told::new(asked.len());
     told.run(&mut session, &handles).unwrap_or_else(|error| panic!("{error}"));

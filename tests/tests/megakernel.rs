@@ -85,7 +85,7 @@ fn check_model(
     configs: impl IntoIterator<Item = Config>,
     asked: &[Asked],
 ) {
-    let expected = expected_with(model, CONTEXT, options.activations, asked);
+    let expected = expected_with(model, options.context, options.activations, asked);
     let (mode, groups) = (options.mode, options.groups.expect("given"));
     for config in configs {
         let (started, seed) = (Instant::now(), config.seed);
@@ -286,6 +286,17 @@ fn steps_of_tiles_are_clean() {
     let asked = [Asked::greedy(1..40, 2), Asked::sampled(100..141, 1, 7)];
     for (activations, chunk_rows, seed) in [(Activations::A8, 12, 20), (Activations::A16, 80, 21)] {
         let options = SessionOptions { activations, chunk_rows, ..options(Mode::Mega, 3) };
+        check_with(SMALL, &options, [checked_config(seed)], &asked);
+    }
+}
+
+/// A prompt with which a step has two bands of rows, and another one beside it.
+#[test]
+fn steps_of_several_bands_are_clean() {
+    let asked = [Asked::greedy(1..141, 1), Asked::sampled(100..130, 1, 7)];
+    let long = SessionOptions { context: 144, chunk_rows: 200, ..options(Mode::Mega, 3) };
+    for (activations, seed) in [(Activations::F32, 25), (Activations::A16, 26)] {
+        let options = SessionOptions { activations, ..long.clone() };
         check_with(SMALL, &options, [checked_config(seed)], &asked);
     }
 }

@@ -31,9 +31,13 @@ pub enum Part {
 pub const LEFT_OUT: &[LeftOut] = &[
     LeftOut {
         target: "asm/integers",
-        names: &["products_of_tiles_of_every_format_shape_and_mode"],
+        names: &[
+            "products_of_tiles_of_every_format_shape_and_mode",
+            "products_of_every_format_shape_and_mode",
+        ],
         stays: "every format and mode in whole tiles (products_of_tiles_stay_within_their_budget); columns that are cut \
-                short, in four formats (products_of_any_rows_by_any_workgroups)",
+                short, in four formats (products_of_any_rows_by_any_workgroups); every format and mode of few rows, \
+                with three numbers of columns in place of thirteen (products_of_every_format_and_mode)",
     },
     LeftOut {
         target: "asm/sampling",
