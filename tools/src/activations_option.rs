@@ -25,3 +25,25 @@ pub fn parse_defined(name: &str) -> Result<Activations, String> {
             .to_owned()
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+    use zrt_engine::session::SessionOptions;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        option: ActivationsOption,
+    }
+
+    /// Decision 35: integers of 16 bits, in sessions and in commands.
+    #[test]
+    fn without_the_option_activations_have_16_bits() {
+        let line = Line::parse_from(["zrt"]);
+        let session = SessionOptions::default();
+        assert_eq!([line.option.activations, session.activations], [Activations::A16; 2]);
+        assert_eq!(Line::parse_from(["zrt", "--activations", "f32"]).option.activations, Activations::F32);
+    }
+}

@@ -81,8 +81,8 @@ impl TaskUnits {
         if let Some(product) = matmul(task)
             && product.is_tiled(counted)
         {
-            let (of_band, _) = product.tiled_units(of_first_band(counted));
             let rows_of_unit = of_first_band(counted);
+            let (of_band, _) = product.tiled_units(rows_of_unit);
             return TaskUnits { total: of_band * bands, rows_of_unit, bands, is_of_a_row, joined_log2: 0 };
         }
         let times = if is_of_a_row { counted } else { bands };

@@ -77,8 +77,8 @@ pub struct SessionOptions {
     pub context: u32,
     /// Pages of the key-value cache; `None`: enough for every slot's whole context.
     pub pages: Option<u32>,
-    /// Maximum number of prompt rows of a step; a step has at most 512 rows. More of
-    /// them read weights less often, but a step with more takes longer, and requests that generate wait for it.
+    /// Maximum number of prompt rows of a step, 1 to 512; a step has at most 512 rows. With more of them weights are
+    /// read less often, but a step takes longer, and requests that generate wait for it.
     pub chunk_rows: u32,
     /// How keys and values are stored.
     pub kv_format: KvFormat,
@@ -160,6 +160,7 @@ impl SessionOptions {
         if context > trained {
             return Err(SessionError::ModelContext { context, trained });
         }
+        // No step has more rows than its slots have positions.
         let rows =
             (self.slots + self.chunk_rows).min(ROWS_MAX as u32).min(self.slots.saturating_mul(context));
         let plan =

@@ -144,7 +144,13 @@ const RULES: &[Rule] = &[
         not_directly: &["zrt-protocol", "zrt-asm", "zrt-pm4", "zrt-ring", "zrt-kmd"],
     },
     Rule { folder: "needs", words: "the project", never: OURS, not_directly: &[] },
-    Rule { folder: "xtask", words: "", never: &[], not_directly: &[] },
+    // It is compiled before everything else, and alone.
+    Rule {
+        folder: "xtask",
+        words: "the virtual card",
+        never: &["zrt-vgpu", "zrt-bringup", "zrt-engine"],
+        not_directly: &[],
+    },
 ];
 
 /// Packages of the workspace by folder, each with its name and the packages it is compiled with.
