@@ -155,8 +155,9 @@ impl Product {
         for row in (0..case.rows).filter(|row| support::is_alive(case.alive, *row)) {
             is_expected &= integers.row(&device, row) == stored(&self.x[row], limbs);
             let at = row * output_stride / 4;
+            let activations = cpu::quantise_row(&self.x[row], limbs);
             for (number, blocks) in self.matrix.blocks.chunks(self.columns / 32).enumerate() {
-                let product = cpu::integer_dot(blocks, &self.x[row], limbs);
+                let product = cpu::integer_dot(blocks, &activations);
                 expected[at + number] = sums.sum(at + number, product).to_bits();
             }
         }

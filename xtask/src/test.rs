@@ -16,7 +16,7 @@ pub mod skips;
 
 pub use binaries::{TestBinary, build};
 
-use binaries::{ALL_TESTS, Surroundings};
+use binaries::{ALL_TESTS, Job, Surroundings};
 use clap::Args;
 use left_out::Part;
 use passes::{Does, Environment, Pass};
@@ -106,7 +106,7 @@ pub fn run(arguments: &TestArguments) -> Result<(), Box<dyn Error>> {
 
 fn run_stages(arguments: &TestArguments, skips: &mut Skips) -> Result<(), Box<dyn Error>> {
     if let Some(name) = &arguments.pass {
-        return further_pass(passes::named(name)?, &mut None, skips);
+        return further_passes(std::slice::from_ref(passes::named(name)?), &mut None, skips);
     }
     if !arguments.only_tests {
         static_checks(skips)?;
@@ -122,7 +122,7 @@ fn run_stages(arguments: &TestArguments, skips: &mut Skips) -> Result<(), Box<dy
         run_stage(&Stage { program, ..cargo("packet conformance", &arguments) }, skips)?;
     }
     if arguments.all_passes || arguments.long {
-        passes::PASSES.iter().try_for_each(|pass| further_pass(pass, &mut tests, skips))?;
+        further_passes(passes::PASSES, &mut tests, skips)?;
     }
     if arguments.long {
         long::run(compiled(&mut tests)?, skips)?;
@@ -163,36 +163,76 @@ fn compiled(tests: &mut Option<Vec<TestBinary>>) -> Result<&[TestBinary], Box<dy
 /// Every test binary in the environment as it is.
 fn whole_suite(tests: &[TestBinary], skips: &mut Skips) -> Result<(), Box<dyn Error>> {
     let rank = |test: &TestBinary| LONG_TARGETS.iter().position(|name| test.is(name)).unwrap_or(usize::MAX);
-    let mut all: Vec<(&TestBinary, &[&str])> = tests.iter().map(|test| (test, [].as_slice())).collect();
-    all.sort_by_key(|(test, _)| rank(test));
+    let mut all: Vec<&TestBinary> = tests.iter().collect();
+    all.sort_by_key(|test| rank(test));
     println!("== tests");
     skips.left_out(left_out::count(tests)?);
-    run_binaries("tests", &all, &Environment::new(), Part::Short, skips)
+    run_binaries("tests", &all, Part::Short, skips)
 }
 
-/// A further pass; `tests` are compiled if it needs them and they are not compiled yet.
-fn further_pass(
-    pass: &Pass,
+/// Further passes; `tests` are compiled if they need them and they are not compiled yet.
+fn further_passes(
+    passes: &'static [Pass],
     tests: &mut Option<Vec<TestBinary>>,
     skips: &mut Skips,
 ) -> Result<(), Box<dyn Error>> {
-    let chosen = match &pass.does {
-        Does::Again { targets, .. } => find(pass.name, targets, compiled(tests)?)?,
-        Does::Else(_) => Vec::new(),
-    };
-    println!("== pass {}: {}", pass.name, pass.about);
-    match &pass.does {
-        Does::Again { environment, .. } => {
-            let surroundings = passes::surroundings(environment, &scratch_folder().join(pass.name))?;
-            run_binaries(pass.name, &chosen, &surroundings, Part::Short, skips)
+    let mut again = Vec::new();
+    for pass in passes {
+        if let Does::Again { environment, targets } = &pass.does {
+            again.push(Again {
+                pass,
+                targets,
+                environment: passes::surroundings(environment, &folder_of(pass))?,
+            });
         }
-        Does::Else(work) => {
+    }
+    if !again.is_empty() {
+        run_again(&again, compiled(tests)?, skips)?;
+    }
+    for pass in passes {
+        if let Does::Else(work) = &pass.does {
+            println!("== pass {}: {}", pass.name, pass.about);
             let took = Took::begin();
             work(skips)?;
             println!("   {} took {took}", pass.name);
-            Ok(())
         }
     }
+    Ok(())
+}
+
+/// A pass that runs parts of the suite again.
+struct Again {
+    pass: &'static Pass,
+    targets: &'static [(&'static str, &'static [&'static str])],
+    environment: Environment,
+}
+
+/// Runs the binaries of all these passes side by side: most of them wait more than they compute, so that one pass after
+/// the other would leave the processors idle.
+fn run_again(passes: &[Again], tests: &[TestBinary], skips: &mut Skips) -> Result<(), Box<dyn Error>> {
+    passes.iter().for_each(|again| println!("== pass {}: {}", again.pass.name, again.pass.about));
+    let took = Took::begin();
+    let surroundings: Vec<Surroundings<'_>> = passes
+        .iter()
+        .map(|again| Surroundings {
+            environment: &again.environment,
+            label: again.pass.name,
+            output_folder: folder_of(again.pass).join("output"),
+            part: Part::Short,
+        })
+        .collect();
+    let mut jobs = Vec::new();
+    for (again, surroundings) in passes.iter().zip(&surroundings) {
+        for (binary, arguments) in find(again.pass.name, again.targets, tests)? {
+            jobs.push(Job { binary, arguments, surroundings });
+        }
+    }
+    let mut ran = binaries::run(&jobs)?.into_iter();
+    for again in passes {
+        skips.pass(again.pass.name, &ran.by_ref().take(again.targets.len()).collect::<Vec<_>>());
+    }
+    println!("   {} binaries took {took}", jobs.len());
+    Ok(())
 }
 
 /// The binaries that a table names, with their arguments.
@@ -211,19 +251,26 @@ fn find<'a>(
 /// Runs binaries and records what they skip.
 fn run_binaries(
     pass: &str,
-    chosen: &[(&TestBinary, &[&str])],
-    environment: &Environment,
+    chosen: &[&TestBinary],
     part: Part,
     skips: &mut Skips,
 ) -> Result<(), Box<dyn Error>> {
     let took = Took::begin();
     let output_folder = scratch_folder().join("output");
-    skips.pass(pass, &binaries::run(chosen, &Surroundings { environment, output_folder, part })?);
-    println!("   {} binaries took {took}", chosen.len());
+    let surroundings = Surroundings { environment: &[], label: "", output_folder, part };
+    let job = |binary| Job { binary, arguments: &[], surroundings: &surroundings };
+    let jobs: Vec<Job<'_>> = chosen.iter().copied().map(job).collect();
+    skips.pass(pass, &binaries::run(&jobs)?);
+    println!("   {} binaries took {took}", jobs.len());
     Ok(())
 }
 
-/// Where the passes keep their files.
+/// Where a pass keeps its files.
+fn folder_of(pass: &Pass) -> PathBuf {
+    scratch_folder().join(pass.name)
+}
+
+/// Where all passes keep their files.
 fn scratch_folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/passes")
 }

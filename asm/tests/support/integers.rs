@@ -80,7 +80,7 @@ impl IntegerRows {
 
 /// The bytes of a row by itself.
 pub fn stored(x: &[f32], limbs: u32) -> Vec<u8> {
-    let blocks: Vec<cpu::Activation> = x.chunks(32).map(|block| cpu::quantise(block, limbs)).collect();
+    let blocks = cpu::quantise_row(x, limbs);
     let columns = x.len() as u32;
     let factors_offset = quantised_factors_offset(columns, limbs) as usize;
     let mut bytes = vec![0; quantised_row_bytes(columns, limbs) as usize];

@@ -73,9 +73,13 @@ pub fn quantise(x: &[f32], limbs: u32) -> Activation {
     Activation { integers, factor, negative_sum: -(factor * sum as f32) }
 }
 
-/// dot(w, x) in the order of MATMUL of integers.
-pub fn integer_dot(weights: &[Block], x: &[f32], limbs: u32) -> f32 {
-    let activations: Vec<Activation> = x.chunks(32).map(|block| quantise(block, limbs)).collect();
+/// QUANT of a row, block by block.
+pub fn quantise_row(x: &[f32], limbs: u32) -> Vec<Activation> {
+    x.chunks(32).map(|block| quantise(block, limbs)).collect()
+}
+
+/// dot(w, x) in the order of MATMUL of integers, of a quantised row.
+pub fn integer_dot(weights: &[Block], activations: &[Activation]) -> f32 {
     let segments = weights.chunks(8).zip(activations.chunks(8));
     let sums = segments.map(|(weights, activations)| {
         weights.iter().zip(activations).fold(0.0f32, |sum, (block, activation)| {

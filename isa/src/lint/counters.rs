@@ -177,7 +177,7 @@ impl State {
     ) {
         for counter in Counter::ALL {
             let queue = &mut self.queues[counter as usize];
-            if allowed == Some(counter) {
+            if allowed == Some(counter) || queue.deliveries.is_empty() {
                 continue;
             }
             let mut is_from_caller = false;
@@ -231,7 +231,7 @@ impl State {
     }
 
     fn forget(&mut self, registers: Registers, part: Part) {
-        for queue in self.queues.iter_mut() {
+        for queue in self.queues.iter_mut().filter(|queue| !queue.deliveries.is_empty()) {
             for register in registers.range() {
                 for half in part.halves() {
                     queue.deliveries.remove(&slot(register, half));

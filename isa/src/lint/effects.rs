@@ -428,6 +428,9 @@ fn registers(operand: Operand, count: usize) -> Option<Registers> {
 /// Loads in the d16 forms preserve the other half of their register. Narrow stores use the low half, or the high
 /// one in their `d16_hi` forms.
 fn moved(instruction: &Instruction) -> Part {
+    if matches!(unit(instruction.encoding), Unit::Valu | Unit::Salu) {
+        return Part::Whole;
+    }
     let mnemonic = instruction.opcode.mnemonic();
     let is_narrow_store =
         mnemonic.contains("_store_") && (mnemonic.contains("_b8") || mnemonic.contains("_b16"));

@@ -108,11 +108,8 @@ impl Analysis for Unwritten<'_> {
                 origins[read.registers.range()].fill(None);
             }
         }
-        let carried = if carries(step) {
-            step.effects.reads.iter().copied().find_map(|read| first(read, origins))
-        } else {
-            None
-        };
+        let undefined = step.effects.reads.iter().copied().find_map(|read| first(read, origins));
+        let carried = undefined.filter(|_| carries(step));
         for (index, &registers) in step.effects.writes.iter().enumerate() {
             match (copy(step, index), carried) {
                 (Some(source), _) => {
@@ -172,7 +169,7 @@ fn matters(read: &Read, origins: &Origins, step: &Step) -> bool {
     let mut registers = read.registers.range();
     match read.role {
         Role::Control => registers.any(undefined),
-        Role::Value => writes_exec(step) && registers.any(undefined),
+        Role::Value => registers.any(undefined) && writes_exec(step),
         // Private memory keeps undefined values as registers do; the target of flat instructions is not known.
         Role::Data if matches!(step.instruction.encoding, Encoding::Vscratch | Encoding::Vflat) => false,
         Role::Data if registers.len() <= UNPADDED_DWORDS_MAX => registers.any(undefined),

@@ -1,6 +1,6 @@
 //! Test binaries: building them, and running them with the time that each took.
 //!
-//! Contract: [`build`] compiles the workspace's tests and says where they are; [`run`] runs some of them, two at a
+//! Contract: [`build`] compiles the workspace's tests and says where they are; [`run`] runs some of them, a few at a
 //! time, each in its crate's folder as `cargo test` does, and prints a line for each; it returns what they skipped.
 //! Output is shown if a binary failed. A binary that runs longer than [`BINARY_LIMIT`] is killed and has failed.
 
@@ -8,6 +8,7 @@ use super::left_out::{self, Part};
 use super::skips::{self, RanBinary};
 use crate::process;
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::error::Error;
 use std::ffi::OsString;
 use std::fs::File;
@@ -47,10 +48,23 @@ pub struct TestBinary {
 pub struct Surroundings<'a> {
     /// Variables that are set, or removed if there is no value.
     pub environment: &'a [(&'static str, Option<OsString>)],
+    /// What stands before the names of its binaries, if several environments share a run.
+    pub label: &'static str,
     /// Where output is kept until it is known whether it is needed.
     pub output_folder: PathBuf,
     /// Which cases run, of those that the arguments choose.
     pub part: Part,
+}
+
+/// A binary that is to run.
+#[derive(Clone, Copy)]
+pub struct Job<'a> {
+    /// The program.
+    pub binary: &'a TestBinary,
+    /// Arguments of its harness.
+    pub arguments: &'a [&'a str],
+    /// Where it runs.
+    pub surroundings: &'a Surroundings<'a>,
 }
 
 impl TestBinary {
@@ -114,24 +128,25 @@ fn parse_message(line: &str) -> Option<TestBinary> {
     })
 }
 
-/// Runs the binaries in their order, each with the arguments beside it, [`BINARIES_AT_A_TIME`] at a time. After a
-/// failure no further one is started.
-pub fn run(
-    binaries: &[(&TestBinary, &[&str])],
-    surroundings: &Surroundings<'_>,
-) -> Result<Vec<RanBinary>, Box<dyn Error>> {
-    std::fs::create_dir_all(&surroundings.output_folder)?;
-    let waiting = Mutex::new(binaries.iter());
-    let ran = Mutex::new(Vec::new());
+/// Runs binaries in their order, [`BINARIES_AT_A_TIME`] at a time, and returns them in that order. After a failure no
+/// further one is started.
+pub fn run(jobs: &[Job<'_>]) -> Result<Vec<RanBinary>, Box<dyn Error>> {
+    for job in jobs {
+        std::fs::create_dir_all(&job.surroundings.output_folder)?;
+    }
+    let waiting = Mutex::new(jobs.iter().enumerate());
+    let ran = Mutex::new(BTreeMap::new());
     let (failures, has_failed) = (Mutex::new(Vec::new()), AtomicBool::new(false));
     std::thread::scope(|scope| {
         for _ in 0..BINARIES_AT_A_TIME {
             scope.spawn(|| {
                 while !has_failed.load(Ordering::Relaxed) {
                     let next = waiting.lock().ok().and_then(|mut waiting| waiting.next());
-                    let Some((binary, arguments)) = next else { return };
-                    match run_one(binary, arguments, surroundings) {
-                        Ok(one) => lock(&ran).push(one),
+                    let Some((place, job)) = next else { return };
+                    match run_one(job) {
+                        Ok(one) => {
+                            lock(&ran).insert(place, one);
+                        }
                         Err(failure) => {
                             has_failed.store(true, Ordering::Relaxed);
                             lock(&failures).push(failure);
@@ -142,7 +157,8 @@ pub fn run(
         }
     });
     let failures = lock(&failures);
-    if failures.is_empty() { Ok(std::mem::take(&mut lock(&ran))) } else { Err(failures.join("\n").into()) }
+    let ran = std::mem::take(&mut *lock(&ran));
+    if failures.is_empty() { Ok(ran.into_values().collect()) } else { Err(failures.join("\n").into()) }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -150,42 +166,38 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Runs one binary and prints its line; the error is what it wrote.
-fn run_one(
-    binary: &TestBinary,
-    arguments: &[&str],
-    surroundings: &Surroundings<'_>,
-) -> Result<RanBinary, String> {
+fn run_one(job: &Job<'_>) -> Result<RanBinary, String> {
+    let Job { binary, arguments, surroundings } = *job;
     let name = binary.name();
+    let shown = match surroundings.label {
+        "" => name.clone(),
+        label => format!("{label}: {name}"),
+    };
     let base = surroundings.output_folder.join(format!("{}-{}", binary.folder, binary.target));
     let (output_path, skips_path) = (base.with_extension("txt"), base.with_extension("skips"));
     let started = Instant::now();
-    let outcome = wait_for(binary, arguments, surroundings, &output_path, &skips_path);
+    let outcome = wait_for(job, &output_path, &skips_path);
     let seconds = started.elapsed().as_secs_f64();
     match outcome {
         Ok(None) => {
-            println!("   {name:<32} {seconds:>7.1} s");
+            println!("   {shown:<46} {seconds:>7.1} s");
             let skips = std::fs::read_to_string(&skips_path).map_err(|error| format!("{name}: {error}"))?;
             let is_whole = arguments.is_empty() && surroundings.part == Part::Short;
             let left_out = left_out::names(&name);
             Ok(RanBinary { name, is_whole, left_out, skips })
         }
         Ok(Some(reason)) => {
-            println!("   {name:<32} {seconds:>7.1} s  FAILED");
+            println!("   {shown:<46} {seconds:>7.1} s  FAILED");
             let output = std::fs::read(&output_path).unwrap_or_default();
-            Err(format!("{}\n{name}: {reason}", String::from_utf8_lossy(&output)))
+            Err(format!("{}\n{shown}: {reason}", String::from_utf8_lossy(&output)))
         }
-        Err(error) => Err(format!("{name}: {error}")),
+        Err(error) => Err(format!("{shown}: {error}")),
     }
 }
 
 /// `None` if the binary succeeded, else why not.
-fn wait_for(
-    binary: &TestBinary,
-    arguments: &[&str],
-    surroundings: &Surroundings<'_>,
-    output_path: &Path,
-    skips_path: &Path,
-) -> Result<Option<String>, std::io::Error> {
+fn wait_for(job: &Job<'_>, output_path: &Path, skips_path: &Path) -> Result<Option<String>, std::io::Error> {
+    let Job { binary, arguments, surroundings } = *job;
     File::create(skips_path)?;
     let output = File::create(output_path)?;
     let mut command = binary.command();
@@ -241,8 +253,9 @@ mod tests {
         let folder = zrt_needs::TemporaryFolder::new("binaries");
         let output_folder = folder.to_path_buf();
         let environment = [("ZRT_ONE", Some("1".into())), ("HOME", None)];
-        let surroundings = Surroundings { environment: &environment, output_folder, part: Part::Short };
-        run_one(&binary, &["-c", script], &surroundings)
+        let surroundings =
+            Surroundings { environment: &environment, label: "", output_folder, part: Part::Short };
+        run_one(&Job { binary: &binary, arguments: &["-c", script], surroundings: &surroundings })
     }
 
     #[test]

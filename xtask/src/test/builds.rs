@@ -2,7 +2,7 @@
 //!
 //! Contract: each builds `--locked` and records what it cannot do for lack of a toolchain.
 
-use super::binaries::{self, Surroundings, TestBinary, build};
+use super::binaries::{self, Job, Surroundings, build};
 use super::left_out::Part;
 use super::scratch_folder;
 use super::skips::Skips;
@@ -11,40 +11,60 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// Crates whose unit tests run as delivered: those that compute or read formats. `vgpu` is not among them: it is
-/// optimised in the first pass too, and its tests take 148 seconds of processor time to compile for release.
+/// optimised in the first pass too, and takes two minutes of processor time to compile.
 const RELEASE_CRATES: &[&str] = &["zrt-isa", "zrt-mem", "zrt-pm4", "zrt-loader", "zrt-engine"];
+/// What the release profile has of its own, as far as one crate can have it. The profile itself would compile every
+/// dependency once more; optimisation across crates (LTO) is what this pass does without.
+const AS_DELIVERED: &[(&str, &str)] =
+    &[("opt-level", "3"), ("overflow-checks", "false"), ("debug-assertions", "false")];
+
 /// Linked only because the engine is, and not called by these unit tests: compiled quickly.
 const UNUSED: &[&str] = &[
-    "profile.release.package.zrt-vgpu.opt-level=0",
-    "profile.release.package.zrt-bringup.opt-level=0",
-    "profile.release.package.zrt-device.opt-level=0",
+    "profile.dev.package.zrt-vgpu.opt-level=0",
+    "profile.dev.package.zrt-vgpu.codegen-units=16",
+    "profile.dev.package.zrt-bringup.opt-level=0",
+    "profile.dev.package.zrt-device.opt-level=0",
 ];
 
-/// Tests in the release profile.
+/// Tests compiled as the delivered programs are.
 pub fn release(skips: &mut Skips) -> Result<(), Box<dyn Error>> {
+    let settings = RELEASE_CRATES.iter().flat_map(|name| {
+        AS_DELIVERED
+            .iter()
+            .map(move |(setting, value)| format!("profile.dev.package.{name}.{setting}={value}"))
+    });
+    let settings: Vec<String> = settings.chain(UNUSED.iter().map(|setting| (*setting).to_owned())).collect();
     let packages = RELEASE_CRATES.iter().flat_map(|name| ["--package", name]);
-    let quickly = UNUSED.iter().flat_map(|setting| ["--config", setting]);
-    let what: Vec<&str> = ["--release", "--lib"].into_iter().chain(packages).chain(quickly).collect();
+    let configuration = settings.iter().flat_map(|setting| ["--config", setting]);
+    let what: Vec<&str> = ["--lib"].into_iter().chain(packages).chain(configuration).collect();
     let tests = build(&what)?;
-    let all: Vec<(&TestBinary, &[&str])> = tests.iter().map(|test| (test, [].as_slice())).collect();
-    skips.pass("release", &binaries::run(&all, &surroundings("release"))?);
+    let surroundings = surroundings("release");
+    let job = |binary| Job { binary, arguments: &[], surroundings: &surroundings };
+    let jobs: Vec<Job<'_>> = tests.iter().map(job).collect();
+    skips.pass("release", &binaries::run(&jobs)?);
     Ok(())
 }
 
 /// Benchmarks, compiled as tests are and run once.
 pub fn benches(skips: &mut Skips) -> Result<(), Box<dyn Error>> {
     let built = build(&["--workspace", "--benches"])?;
-    let all: Vec<(&TestBinary, &[&str])> =
-        built.iter().filter(|one| one.is_bench).map(|one| (one, ["--test"].as_slice())).collect();
-    if all.is_empty() {
+    let surroundings = surroundings("benches");
+    let job = |binary| Job { binary, arguments: &["--test"], surroundings: &surroundings };
+    let jobs: Vec<Job<'_>> = built.iter().filter(|one| one.is_bench).map(job).collect();
+    if jobs.is_empty() {
         return Err("cargo named no benchmark: the form of its messages has changed".into());
     }
-    skips.pass("benches", &binaries::run(&all, &surroundings("benches"))?);
+    skips.pass("benches", &binaries::run(&jobs)?);
     Ok(())
 }
 
 fn surroundings(pass: &str) -> Surroundings<'static> {
-    Surroundings { environment: &[], output_folder: scratch_folder().join(pass), part: Part::Short }
+    Surroundings {
+        environment: &[],
+        label: "",
+        output_folder: scratch_folder().join(pass),
+        part: Part::Short,
+    }
 }
 
 /// The toolchain of `rust-version` in Cargo.toml: its first release.

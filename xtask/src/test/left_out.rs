@@ -61,6 +61,17 @@ pub const LEFT_OUT: &[LeftOut] = &[
         stays: "graphs and the megakernel, on a schedule each (kernels_read_layers_in_host_memory_cleanly)",
     },
     LeftOut {
+        target: "tests/kernel_lint",
+        names: &["every_other_missing_wait"],
+        stays: "every fifth wait of all kernels (a_missing_wait_is_found)",
+    },
+    LeftOut {
+        target: "tests/megakernel",
+        names: &["of_a_larger_model"],
+        stays: "the small model in the same ways (one_workgroup, three_workgroups, six_workgroups, \
+                one_submission_for_each_step), and every format and tiles",
+    },
+    LeftOut {
         target: "tests/sampling_unchecked",
         names: &["on_another_schedule"],
         stays: "the same on one schedule (a_device_that_checks_finds_nothing)",

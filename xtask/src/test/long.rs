@@ -6,7 +6,6 @@
 
 use super::binaries::TestBinary;
 use super::left_out::{self, Part};
-use super::passes::Environment;
 use super::skips::Skips;
 use super::{Stage, cargo, is_present, run_binaries, run_stage};
 use crate::{fuzz, process};
@@ -42,9 +41,7 @@ pub fn run(tests: &[TestBinary], skips: &mut Skips) -> Result<(), Box<dyn Error>
 fn sweeps(tests: &[TestBinary], skips: &mut Skips) -> Result<(), Box<dyn Error>> {
     println!("== cases that the first pass leaves out");
     left_out::LEFT_OUT.iter().for_each(|row| println!("   {}: every run has {}", row.target, row.stays));
-    let targets: Vec<(&TestBinary, &[&str])> =
-        left_out::targets(tests)?.into_iter().map(|test| (test, [].as_slice())).collect();
-    run_binaries("left out", &targets, &Environment::new(), Part::Long, skips)?;
+    run_binaries("left out", &left_out::targets(tests)?, Part::Long, skips)?;
     skips.left_out(0);
     Ok(())
 }

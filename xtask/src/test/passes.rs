@@ -76,7 +76,7 @@ const BENCHES_PASS: Pass = Pass {
 
 const RELEASE_PASS: Pass = Pass {
     name: "release",
-    about: "what computes, as it is delivered: optimised across crates, overflow unchecked",
+    about: "what computes, optimised as it is delivered, overflow unchecked",
     does: Does::Else(builds::release),
 };
 
