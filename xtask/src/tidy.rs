@@ -4,6 +4,7 @@
 //! every finding. The rules are the constants below and those of [`comments`], [`dependencies`], [`features`],
 //! [`links`], [`markdown`], [`records`], [`rooms`], [`sections`] and [`unsafety`].
 
+mod circles;
 mod comments;
 mod dependencies;
 mod features;
@@ -34,19 +35,21 @@ pub fn run() -> Result<(), Box<dyn Error>> {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut files = Vec::new();
     collect(&root, &mut files)?;
-    let mut findings = Vec::new();
+    let (mut findings, mut sources) = (Vec::new(), Vec::new());
     for file in &files {
         let path = file.strip_prefix(&root)?.to_string_lossy().replace('\\', "/");
         let Ok(text) = fs::read_to_string(file) else { continue };
         check_text(&path, &text, &mut findings);
         if path.ends_with(".rs") {
             check_rust(&path, &text, &mut findings);
+            sources.push((path, text));
         } else if path.ends_with(".md") {
             markdown::check(&path, &text, &mut findings);
             links::check(&root, &path, &text, &mut findings);
         }
     }
     unsafety::check_architecture(&fs::read_to_string(root.join("ARCHITECTURE.md"))?, &mut findings);
+    findings.extend(circles::check(sources.iter().map(|(path, text)| (path.as_str(), text.as_str()))));
     findings.extend(dependencies::check(&root)?);
     findings.extend(features::check(&root)?);
     findings.extend(rooms::check_lists(&root)?);
