@@ -1,8 +1,8 @@
 //! `cargo xtask tidy`: reads the sources and refuses what reviewers should not have to look for.
 //!
 //! Contract: reads only files that version control covers (not `target`), never changes one, and names file and line of
-//! every finding. The rules are the constants below and those of [`comments`], [`dependencies`], [`features`],
-//! [`links`], [`markdown`], [`records`], [`rooms`], [`sections`] and [`unsafety`].
+//! every finding. The rules are the constants below and those of [`circles`], [`comments`], [`dependencies`],
+//! [`features`], [`links`], [`markdown`], [`records`], [`rooms`], [`sections`] and [`unsafety`].
 
 mod circles;
 mod comments;

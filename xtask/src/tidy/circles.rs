@@ -2,9 +2,10 @@
 //!
 //! Contract: file A names file B if a path in A, resolved through modules and imports as the compiler resolves them,
 //! ends at an item of B. A re-export is a name and no use: who imports it names the file that has the item. Tests
-//! (`#[cfg(test)]`) are left out, since they may look anywhere. Macros are read as they stand. A module and its own
-//! parts may name each other: they are one subject in several files. Other circles that are meant are in [`MEANT`],
-//! each with its reason; one that is there no more is told too.
+//! (`#[cfg(test)]`) are left out, since they may look anywhere. Macros are read as they stand, and a glob names the
+//! module before it. A module and its own parts may name each other: they are one subject in several files; its parts
+//! may not do so without it. Other circles that are meant are in [`MEANT`], each with its reason; one that is there no
+//! more is told too.
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use std::collections::{BTreeMap, BTreeSet};
@@ -196,10 +197,15 @@ impl Crate {
 
     /// The module in which the item of a path is, as seen from a module; `None` for another crate's.
     fn home(&self, from: &Module, path: &[String], imports_left: usize) -> Option<Module> {
-        let mut module = match path.first()?.as_str() {
+        let first = path.first()?;
+        let is_known = |name: &String| {
+            self.modules.contains(&[from.as_slice(), std::slice::from_ref(name)].concat())
+                || self.imports.contains_key(&(from.clone(), name.clone()))
+        };
+        let mut module = match first.as_str() {
             "crate" => Module::new(),
             "self" | "super" => from.clone(),
-            first if self.modules.contains(&[from.as_slice(), &[first.to_owned()]].concat()) => from.clone(),
+            _ if is_known(first) => from.clone(),
             _ => return None,
         };
         for (at, name) in path.iter().enumerate() {
@@ -236,43 +242,55 @@ impl Crate {
         (1..=module.len()).any(|length| self.tests.contains(&module[..length]))
     }
 
-    /// Files that reach each other.
+    /// Circles of its files.
     fn circles(&self) -> Vec<Vec<String>> {
-        let mut names: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        let mut names = Names::new();
         for (from, path) in self.paths.iter().filter(|(from, _)| !self.is_test(from)) {
             let home = self.home(from, path, IMPORTS_MAX);
             if let (Some(file), Some(other)) = (self.file(from), home.and_then(|home| self.file(&home))) {
                 names.entry(file).or_default().insert(other);
             }
         }
-        let reach: BTreeMap<&str, BTreeSet<&str>> =
-            names.keys().map(|file| (*file, reached(&names, file))).collect();
-        let mut seen = BTreeSet::new();
         let mut circles = Vec::new();
-        for (file, reached) in &reach {
-            let circle: Vec<&str> = reached
-                .iter()
-                .copied()
-                .filter(|other| reach.get(other).is_some_and(|back| back.contains(file)))
-                .collect();
-            if circle.len() > 1 && !is_one_subject(&circle) && seen.insert(circle.clone()) {
-                circles.push(circle.into_iter().map(str::to_owned).collect());
-            }
-        }
+        collect(&names, &mut circles);
         circles
     }
 }
 
-/// Whether one of the files is the module of which the others are parts.
-fn is_one_subject(circle: &[&str]) -> bool {
-    circle.iter().any(|file| {
-        let folder = file.trim_end_matches("mod.rs").trim_end_matches(".rs").trim_end_matches('/');
-        circle.iter().all(|other| other == file || other.starts_with(&format!("{folder}/")))
-    })
+/// Files, and those that each of them names.
+type Names<'a> = BTreeMap<&'a str, BTreeSet<&'a str>>;
+
+/// Files that reach each other. Of a module and its parts, circles of the parts alone.
+fn collect(names: &Names<'_>, circles: &mut Vec<Vec<String>>) {
+    let reach: Names<'_> = names.keys().map(|file| (*file, reached(names, file))).collect();
+    let mut seen = BTreeSet::new();
+    for (file, reached) in &reach {
+        let comes_back = |other: &&&str| reach.get(*other).is_some_and(|back| back.contains(file));
+        let circle: BTreeSet<&str> = reached.iter().filter(comes_back).copied().collect();
+        if circle.len() < 2 || !seen.insert(circle.clone()) {
+            continue;
+        }
+        match circle.iter().find(|file| is_module_of_all(file, &circle)) {
+            Some(module) => {
+                let is_part = |file: &&str| file != module && circle.contains(file);
+                let parts = names.iter().filter(|(file, _)| is_part(file));
+                let among =
+                    parts.map(|(file, named)| (*file, named.iter().copied().filter(is_part).collect()));
+                collect(&among.collect(), circles);
+            }
+            None => circles.push(circle.into_iter().map(str::to_owned).collect()),
+        }
+    }
+}
+
+/// Whether a file is the module of which all the others are parts.
+fn is_module_of_all(file: &str, circle: &BTreeSet<&str>) -> bool {
+    let folder = file.trim_end_matches("mod.rs").trim_end_matches(".rs").trim_end_matches('/');
+    circle.iter().all(|other| *other == file || other.starts_with(&format!("{folder}/")))
 }
 
 /// What a file names, what those name, and so on.
-fn reached<'a>(names: &BTreeMap<&'a str, BTreeSet<&'a str>>, from: &str) -> BTreeSet<&'a str> {
+fn reached<'a>(names: &Names<'a>, from: &str) -> BTreeSet<&'a str> {
     let mut reached = BTreeSet::new();
     let mut work: Vec<&str> = names.get(from).into_iter().flatten().copied().collect();
     while let Some(file) = work.pop() {
@@ -317,7 +335,7 @@ fn path_at(tokens: &[TokenTree], start: usize) -> (Vec<String>, usize) {
     if is_inside { (Vec::new(), at) } else { (path, at) }
 }
 
-/// `#[cfg(test)]`, or one that names `test` among others.
+/// `#[cfg(test)]`.
 fn is_test_attribute(tokens: &[TokenTree]) -> bool {
     let [hash, TokenTree::Group(group), ..] = tokens else { return false };
     let inner: Vec<TokenTree> = group.stream().into_iter().collect();
@@ -379,6 +397,18 @@ mod tests {
         for module in ["x/mod.rs", "x.rs"] {
             assert_eq!(circles(&[(module, "mod y; use y::Y; pub struct X;"), part]), [""; 0]);
         }
+        // A module of which parts name each other without it, and one that takes part by way of an import.
+        let other = ("x/z.rs", "use super::{X, y::Y}; pub struct Z;");
+        let found = circles(&[
+            ("x.rs", "mod y; mod z; use y::Y; pub struct X;"),
+            ("x/y.rs", "use super::{X, z::Z}; pub struct Y;"),
+            other,
+        ]);
+        assert_eq!(found, ["files name each other in a circle: a/src/x/y.rs, a/src/x/z.rs"]);
+        let by_module = ("x/z.rs", "use super::y; fn f() { y::g(); }");
+        let found =
+            circles(&[("x.rs", "mod y; mod z;"), ("x/y.rs", "use super::z; fn g() { z::f(); }"), by_module]);
+        assert_eq!(found.len(), 1);
         // With a file from elsewhere they are not.
         let elsewhere = ("z.rs", "use crate::x::y::Y; pub struct Z;");
         is_circle(&[("x.rs", "mod y; use crate::z::Z; pub struct X;"), part, elsewhere]);
