@@ -79,32 +79,27 @@ fn check_session(mode: Mode, activations: Activations) {
 
 /// Three prompts in a step of 350 rows if the device meets all of them at once, as it does where the host submits each
 /// step, else in several: three bands, the last one short.
-#[test]
-fn steps_of_several_bands_agree_with_the_oracle() {
+fn check_bands(mode: Mode, activations: Activations) {
     const LONG_CONTEXT: u32 = 192;
     let model = load(&repository_model("tales-llama-Q4_K_M.gguf"));
     let asked =
         [Asked::greedy(1..151, 3), Asked::sampled(100..220, 3, 7), Asked::sampled((1..81).rev(), 2, 8)];
-    for (activations, modes) in [
-        (Activations::F32, [Mode::Graph].as_slice()),
-        (Activations::A16, [Mode::Dispatch, Mode::Mega].as_slice()),
-    ] {
-        let expected = expected_with(&model, LONG_CONTEXT, activations, &asked);
-        for mode in modes.iter().copied() {
-            let options = SessionOptions { context: LONG_CONTEXT, ..options(mode, activations, 400) };
-            let tokens = serve_with(&model, &options, &asked);
-            assert_eq!(tokens, expected, "{mode:?} {}", activations.name());
-        }
-    }
+    let expected = expected_with(&model, LONG_CONTEXT, activations, &asked);
+    let options = SessionOptions { context: LONG_CONTEXT, ..options(mode, activations, 400) };
+    assert_eq!(serve_with(&model, &options, &asked), expected, "{mode:?} {}", activations.name());
+}
+
+#[test]
+fn steps_of_several_bands_agree_with_the_oracle() {
+    check_bands(Mode::Dispatch, Activations::A16);
 }
 
 /// Every layer's keys and values of a prompt that is taken in few steps are what the oracle makes of one token after
 /// the other: so is what every layer before has made.
-#[test]
-fn keys_and_values_of_steps_of_tiles_are_the_oracles() {
+fn check_keys_and_values(of: &[Activations]) {
     let model = load(&repository_model("tales-llama-Q4_K_M.gguf"));
     let (config, prompt) = (&model.config, (100..157).collect::<Vec<u32>>());
-    for activations in Activations::ALL {
+    for activations in of.iter().copied() {
         let mut oracle = oracle(&model, activations);
         oracle.begin(&prompt).expect("begins");
         for _ in &prompt {
@@ -131,6 +126,11 @@ fn keys_and_values_of_steps_of_tiles_are_the_oracles() {
             }
         }
     }
+}
+
+#[test]
+fn keys_and_values_of_steps_of_tiles_are_the_oracles() {
+    check_keys_and_values(&[Activations::A16]);
 }
 
 /// A row of the first request's keys or values, by docs/kernels.md: its pages come first and in order. `part`: of each
@@ -196,6 +196,27 @@ fn recorded_steps_give_the_tokens_of_the_oracle() {
 
 #[test]
 fn the_megakernel_gives_the_tokens_of_the_oracle() {
-    check_session(Mode::Mega, Activations::A8);
     check_session(Mode::Mega, Activations::A16);
+}
+
+/// The same in other modes. `cargo xtask test` leaves these to `--long`.
+mod further_modes {
+    use super::*;
+
+    #[test]
+    fn steps_of_several_bands() {
+        check_bands(Mode::Graph, Activations::F32);
+        check_bands(Mode::Mega, Activations::A16);
+    }
+
+    #[test]
+    fn keys_and_values_of_steps_of_tiles() {
+        let others = Activations::ALL.into_iter().filter(|one| *one != Activations::A16);
+        check_keys_and_values(&others.collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn the_megakernel() {
+        check_session(Mode::Mega, Activations::A8);
+    }
 }

@@ -23,8 +23,6 @@ const MATRICES: [WeightClass; 7] = [
     WeightClass::Up,
     WeightClass::Down,
 ];
-/// Slots that are compared: one row, some, and as many as there are.
-const SLOTS: [u32; 3] = [1, 8, 64];
 /// Workgroups.
 const GROUPS: u32 = 2;
 /// Longest that the device may take to leave.
@@ -65,8 +63,8 @@ fn ahead(rows: u32, columns: u32) -> u64 {
     u64::from(pieces) * u64::from((16 * chunks * rows_of_piece).min(512))
 }
 
-#[test]
-fn a_step_loads_each_weight_once_for_all_requests() {
+/// With each of these numbers of slots.
+fn check(slots: &[u32]) {
     let model = load(&repository_model("tales-qwen3-Q4_0.gguf"));
     let layers = 0..model.config.layers;
     let in_file = |class| -> u64 {
@@ -76,7 +74,7 @@ fn a_step_loads_each_weight_once_for_all_requests() {
         let weights = layers.clone().map(|layer| model.weight(WeightId::new(class, layer)));
         weights.map(|weight| ahead(weight.rows, weight.columns)).sum()
     };
-    for slots in SLOTS {
+    for slots in slots.iter().copied() {
         let (steps, bytes) = loads(&model, slots);
         let (mut once, mut twice) = (0, 0);
         for class in MATRICES {
@@ -91,4 +89,15 @@ fn a_step_loads_each_weight_once_for_all_requests() {
             "{slots} slots: {steps} steps, {once} bytes of layer matrices in each, {twice} of them twice"
         );
     }
+}
+
+#[test]
+fn a_step_loads_each_weight_once_for_all_requests() {
+    check(&[1, 8]);
+}
+
+/// As many as there are. `cargo xtask test` leaves this to `--long`.
+#[test]
+fn a_step_of_the_most_requests_loads_each_weight_once() {
+    check(&[64]);
 }

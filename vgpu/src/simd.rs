@@ -1,5 +1,6 @@
-//! Feature-dispatched execution: every operation of the shader engine is compiled for AVX-512, AVX2 and the
-//! baseline, and the host's best level is bound once, when an instruction is decoded.
+//! Feature-dispatched execution: every vector operation of the shader engine is compiled for AVX-512, AVX2 and the
+//! baseline, and the host's best level is bound once, when an instruction is decoded. What gains nothing by that is
+//! compiled for the baseline only ([`Executor::baseline`]).
 //!
 //! Contract: the result of an operation has the same bits at every level (`fma` is fused at each one: by the
 //! instruction or by the library routine). This is one of the three places of the workspace where `unsafe` is
@@ -31,13 +32,12 @@ enum Kind {
     Avx512,
 }
 
-/// An operation bound to a level. Only [`Level::bind`] makes one.
+/// An operation bound to a level.
 #[derive(Clone, Copy)]
 pub struct Executor(unsafe fn(&mut Wave, &MicroOp, &mut Machine<'_>) -> Flow);
 
 impl Level {
-    /// The level that every host supports. Scalar operations are bound to it, since vector features do not help
-    /// them.
+    /// The level that every host supports.
     pub const BASELINE: Level = Level(Kind::Baseline);
 
     /// The best level of this host.
@@ -87,7 +87,7 @@ impl Level {
     /// Binds an operation to this level.
     pub fn bind<O: Operation>(self) -> Executor {
         match self.0 {
-            Kind::Baseline => Executor(baseline::<O>),
+            Kind::Baseline => Executor::baseline::<O>(),
             #[cfg(target_arch = "x86_64")]
             Kind::Avx2 => Executor(avx2::<O>),
             #[cfg(target_arch = "x86_64")]
@@ -97,11 +97,17 @@ impl Level {
 }
 
 impl Executor {
+    /// An operation that vector features do not help, or that hardly occurs: it is compiled for the baseline alone.
+    pub fn baseline<O: Operation>() -> Executor {
+        Executor(baseline::<O>)
+    }
+
     /// Runs the operation.
     #[inline(always)]
     pub fn call(self, wave: &mut Wave, op: &MicroOp, machine: &mut Machine<'_>) -> Flow {
-        // SAFETY: the pointer was made by `Level::bind` from a `Level`, and a `Level` other than the baseline is
-        // made only after the features that its functions are compiled with were detected on this host.
+        // SAFETY: the pointer is that of a function of the baseline, which every host can call, or was made by
+        // `Level::bind` from another `Level`, which is made only after the features that its functions are compiled
+        // with were detected on this host.
         unsafe { (self.0)(wave, op, machine) }
     }
 }

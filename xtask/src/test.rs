@@ -1,11 +1,12 @@
 //! `cargo xtask test`: everything that must hold, in one command.
 //!
 //! Contract: runs format, tidy, lints, documentation, drift checks, the workspace's tests and the packet conformance
-//! run on the virtual device, in that order, and stops at the first failure; with `--all-passes` the further passes of
-//! [`passes`] follow, and with `--long` what takes hours ([`long`]) after them. The last lines name each case and stage
-//! that did not run, and why ([`skips`]). With `ZRT_REQUIRE_LLVM` or `ZRT_MODELS` set, what they promise must be there:
-//! a skipped case is then a failed one.
+//! run on the virtual device, in that order, and stops at the first failure. With `--all-passes` the further passes of
+//! [`passes`] follow, except for some that run beside all of this ([`apart`]). With `--long` what takes hours follows
+//! them ([`long`]). The last lines name each case and stage that did not run, and why ([`skips`]). With
+//! `ZRT_REQUIRE_LLVM` or `ZRT_MODELS` set, what they promise must be there: a skipped case is then a failed one.
 
+mod apart;
 mod binaries;
 mod builds;
 mod left_out;
@@ -33,7 +34,7 @@ pub struct TestArguments {
     /// Run only the workspace's tests: no format, lint, drift or conformance run.
     #[arg(long)]
     only_tests: bool,
-    /// Also run the further passes: parts of the suite in other environments.
+    /// Also run the further passes: parts of the suite in other environments, and other compilers.
     #[arg(long)]
     all_passes: bool,
     /// Then run the further passes and what takes hours: campaigns of random programs, planted mistakes, long fuzzing.
@@ -105,8 +106,21 @@ pub fn run(arguments: &TestArguments) -> Result<(), Box<dyn Error>> {
 
 fn run_stages(arguments: &TestArguments, skips: &mut Skips) -> Result<(), Box<dyn Error>> {
     if let Some(name) = &arguments.pass {
-        return further_passes(std::slice::from_ref(passes::named(name)?), &mut None, skips);
+        let pass = passes::named(name)?;
+        return match &pass.does {
+            Does::Apart(work) => apart::run(pass, *work, skips),
+            _ => further_passes(std::slice::from_ref(pass), &mut None, skips),
+        };
     }
+    if arguments.all_passes || arguments.long {
+        apart::beside(skips, |skips| suite(arguments, skips))
+    } else {
+        suite(arguments, skips)
+    }
+}
+
+/// All stages but the passes that stand apart.
+fn suite(arguments: &TestArguments, skips: &mut Skips) -> Result<(), Box<dyn Error>> {
     if !arguments.only_tests {
         static_checks(skips)?;
     }

@@ -343,7 +343,7 @@ impl AddressMode for Buffer {
 mod tests {
     use super::*;
     use crate::shader::control::{Nothing, blank};
-    use crate::simd::Level;
+    use crate::simd::Executor;
 
     /// The target of lane 5 of `buffer_load_b32 v0, v[4:5], s[8:11], s12 idxen offen offset:…`.
     fn target(words: [u32; 4], index: u32, offset: u32, scalar_offset: u32, immediate: i32) -> Target {
@@ -352,7 +352,7 @@ mod tests {
         wave.vector[5].0 = [offset; LANES];
         wave.scalar[8..12].copy_from_slice(&words);
         wave.scalar[12] = scalar_offset;
-        let mut op = blank(Level::BASELINE.bind::<Nothing>());
+        let mut op = blank(Executor::baseline::<Nothing>());
         op.sources = [Source::Vector(4), Source::Vector(0), Source::Scalar(8)];
         op.immediate = immediate;
         op.immediate2 = BUFFER_OFFSET_ENABLE | BUFFER_INDEX_ENABLE;

@@ -16,7 +16,7 @@ use crate::shader::machine::Machine;
 use crate::shader::micro::{Flow, MicroOp};
 use crate::shader::valu::single;
 use crate::shader::wave::{LANES, Wave};
-use crate::simd::{Executor, Level, Operation};
+use crate::simd::{Executor, Operation};
 use zrt_mem::SharedView;
 
 /// What an operation does with the old value, the data and, for some operations, a second datum.
@@ -244,7 +244,7 @@ fn parse(instruction: &Instruction) -> Option<(Kind, bool)> {
 /// The function of a memory atomic.
 pub(crate) fn function<A: AddressMode>(instruction: &Instruction) -> Option<Executor> {
     parse(instruction)?;
-    Some(Level::BASELINE.bind::<MemoryAtomic<A>>())
+    Some(Executor::baseline::<MemoryAtomic<A>>())
 }
 
 struct MemoryAtomic<A>(std::marker::PhantomData<A>);

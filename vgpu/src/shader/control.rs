@@ -13,7 +13,7 @@ use crate::shader::machine::Machine;
 use crate::shader::micro::{Flow, MicroOp, Source};
 use crate::shader::valu::operand::{destination, read_scalar};
 use crate::shader::wave::{EXEC_LO, VCC_LO, Wave};
-use crate::simd::{Executor, Level, Operation};
+use crate::simd::{Executor, Operation};
 
 /// simm16 of `s_barrier_wait` and operand of `s_barrier_signal` for the workgroup barrier (instruction set
 /// reference §4.2).
@@ -185,7 +185,7 @@ pub(crate) fn wave64_branch(opcode: Opcode) -> Option<Executor> {
 }
 
 fn bind<O: Operation>() -> Executor {
-    Level::BASELINE.bind::<O>()
+    Executor::baseline::<O>()
 }
 
 fn register_of(simm16: i32) -> u32 {

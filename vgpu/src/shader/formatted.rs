@@ -17,7 +17,7 @@ use crate::shader::lane_access::{active, is_outside, read_lane, write_lane};
 use crate::shader::machine::Machine;
 use crate::shader::micro::{Flow, MicroOp};
 use crate::shader::wave::Wave;
-use crate::simd::{Executor, Level, Operation};
+use crate::simd::{Executor, Operation};
 
 /// Bits of [`MicroOp::modifiers`]: component count, 16-bit, upper half, format.
 const COUNT_MASK: u32 = 7;
@@ -52,7 +52,7 @@ pub(crate) fn function(instruction: &Instruction) -> Option<Executor> {
     if instruction.opcode.number() >= TYPED_FIRST {
         Format::new(instruction_format(instruction))?;
     }
-    Some(if is_load { Level::BASELINE.bind::<Load>() } else { Level::BASELINE.bind::<Store>() })
+    Some(if is_load { Executor::baseline::<Load>() } else { Executor::baseline::<Store>() })
 }
 
 /// Fills the fields of a typed access.

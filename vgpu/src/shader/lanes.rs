@@ -132,15 +132,15 @@ fn row_and_bank_mask(row_mask: u32, bank_mask: u32) -> u32 {
 /// Functions of the cross-lane instructions.
 pub(crate) fn bind(opcode: Opcode, parts: &mut Parts, level: Level) -> Option<Executor> {
     Some(match opcode {
-        Opcode::VReadfirstlaneB32 => Level::BASELINE.bind::<ReadFirstLane>(),
-        Opcode::VReadlaneB32 => Level::BASELINE.bind::<ReadLane>(),
-        Opcode::VWritelaneB32 => Level::BASELINE.bind::<WriteLane>(),
+        Opcode::VReadfirstlaneB32 => Executor::baseline::<ReadFirstLane>(),
+        Opcode::VReadlaneB32 => Executor::baseline::<ReadLane>(),
+        Opcode::VWritelaneB32 => Executor::baseline::<WriteLane>(),
         Opcode::VPermlane16B32 => level.bind::<PermuteRows<false, false>>(),
         Opcode::VPermlanex16B32 => level.bind::<PermuteRows<true, false>>(),
         Opcode::VPermlane16VarB32 => level.bind::<PermuteRows<false, true>>(),
         Opcode::VPermlanex16VarB32 => level.bind::<PermuteRows<true, true>>(),
         // Exchanges the halves of a wave64; nothing in wave32.
-        Opcode::VPermlane64B32 => Level::BASELINE.bind::<Nothing>(),
+        Opcode::VPermlane64B32 => Executor::baseline::<Nothing>(),
         Opcode::VSwapB32 => level.bind::<Swap>(),
         Opcode::VSwapB16 => level.bind::<SwapHalves>(),
         Opcode::VSwaprelB32 => level.bind::<SwapRelative>(),

@@ -96,7 +96,7 @@ fn function(opcode: Opcode, level: Level) -> Option<Executor> {
 }
 
 fn plain<O: Operation>() -> Executor {
-    Level::BASELINE.bind::<O>()
+    Executor::baseline::<O>()
 }
 
 impl Lds {

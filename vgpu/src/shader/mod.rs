@@ -28,6 +28,7 @@ pub(crate) mod program;
 pub mod salu;
 pub(crate) mod smem;
 pub(crate) mod tiles;
+pub(crate) mod transfer;
 pub(crate) mod translate;
 pub mod valu;
 pub(crate) mod vmem;

@@ -17,7 +17,7 @@ use crate::shader::machine::Machine;
 use crate::shader::micro::{Flow, MicroOp, Source};
 use crate::shader::valu::operand::read_scalar;
 use crate::shader::wave::{NULL, SCALAR_PREFETCH_EN, Wave};
-use crate::simd::{Executor, Level, Operation};
+use crate::simd::{Executor, Operation};
 
 /// Bytes of a line that a prefetch requests.
 const LINE_BYTES: u64 = 128;
@@ -76,7 +76,7 @@ fn function(opcode: Opcode) -> Option<Executor> {
 }
 
 fn bind<O: Operation>() -> Executor {
-    Level::BASELINE.bind::<O>()
+    Executor::baseline::<O>()
 }
 
 fn value(wave: &Wave, source: Source) -> u32 {

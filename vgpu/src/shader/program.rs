@@ -487,7 +487,7 @@ impl<N: Note> Program<N> {
 }
 
 fn bind<O: crate::simd::Operation>() -> Executor {
-    Level::BASELINE.bind::<O>()
+    Executor::baseline::<O>()
 }
 
 /// The words of an instruction, padded with zeros.

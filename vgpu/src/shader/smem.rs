@@ -12,7 +12,7 @@ use crate::shader::machine::Machine;
 use crate::shader::micro::{Flow, MicroOp, Source};
 use crate::shader::valu::operand::destination;
 use crate::shader::wave::{NULL, Wave};
-use crate::simd::{Executor, Level, Operation};
+use crate::simd::{Executor, Operation};
 
 /// The micro operation of a scalar load.
 pub(crate) fn translate(instruction: &Instruction) -> Option<MicroOp> {
@@ -56,7 +56,7 @@ fn function(opcode: Opcode) -> Option<Executor> {
 }
 
 fn bind<O: Operation>() -> Executor {
-    Level::BASELINE.bind::<O>()
+    Executor::baseline::<O>()
 }
 
 #[inline(always)]

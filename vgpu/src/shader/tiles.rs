@@ -18,7 +18,7 @@ use crate::shader::machine::Machine;
 use crate::shader::micro::{Flow, MicroOp};
 use crate::shader::valu::matrix::shape::{SIDE, operand_place};
 use crate::shader::wave::{LANES, M0, Wave};
-use crate::simd::{Executor, Level, Operation};
+use crate::simd::{Executor, Operation};
 
 /// Elements of a row that one lane reads.
 const RUN: usize = 8;
@@ -28,10 +28,10 @@ const BLOCK_REGISTERS: usize = 32;
 /// The function of a tile or block access with an address mode.
 pub(crate) fn function<A: AddressMode>(opcode: Opcode) -> Option<Executor> {
     Some(match opcode {
-        Opcode::GlobalLoadTrB128 => Level::BASELINE.bind::<LoadTransposed<A, 2>>(),
-        Opcode::GlobalLoadTrB64 => Level::BASELINE.bind::<LoadTransposed<A, 1>>(),
-        Opcode::GlobalLoadBlock | Opcode::ScratchLoadBlock => Level::BASELINE.bind::<LoadBlock<A>>(),
-        Opcode::GlobalStoreBlock | Opcode::ScratchStoreBlock => Level::BASELINE.bind::<StoreBlock<A>>(),
+        Opcode::GlobalLoadTrB128 => Executor::baseline::<LoadTransposed<A, 2>>(),
+        Opcode::GlobalLoadTrB64 => Executor::baseline::<LoadTransposed<A, 1>>(),
+        Opcode::GlobalLoadBlock | Opcode::ScratchLoadBlock => Executor::baseline::<LoadBlock<A>>(),
+        Opcode::GlobalStoreBlock | Opcode::ScratchStoreBlock => Executor::baseline::<StoreBlock<A>>(),
         _ => return None,
     })
 }

@@ -24,6 +24,7 @@ use crate::shader::lane_access::{active, read_lane, write_lane, write_lanes};
 use crate::shader::machine::Machine;
 use crate::shader::micro::{Flow, MicroOp, Source};
 use crate::shader::tiles;
+use crate::shader::transfer::Transfer;
 use crate::shader::wave::{LANES, NULL, Row, Wave};
 use crate::simd::{Executor, Level, Operation};
 
@@ -59,6 +60,9 @@ pub(crate) fn translate(instruction: &Instruction, level: Level) -> Option<Micro
         }
         _ => {}
     }
+    if let Some(transfer) = Transfer::of(instruction.opcode) {
+        transfer.describe(&mut op);
+    }
     atomics::describe(instruction, &mut op);
     formatted::describe(instruction, &mut op);
     Some(op)
@@ -68,16 +72,19 @@ fn function(instruction: &Instruction, level: Level) -> Option<Executor> {
     match instruction.encoding {
         Encoding::Vglobal => match (instruction.opcode, instruction.sources[2]) {
             (Opcode::GlobalInv | Opcode::GlobalWb | Opcode::GlobalWbinv, _) => {
-                Some(Level::BASELINE.bind::<OrderAccesses>())
+                Some(Executor::baseline::<OrderAccesses>())
             }
-            (Opcode::GlobalLoadAddtidB32 | Opcode::GlobalStoreAddtidB32, Operand::Scalar(_)) => {
-                access::<LaneIndex>(instruction, level)
+            (Opcode::GlobalLoadAddtidB32, Operand::Scalar(_)) => {
+                Some(Executor::baseline::<LoadWords<LaneIndex>>())
+            }
+            (Opcode::GlobalStoreAddtidB32, Operand::Scalar(_)) => {
+                Some(Executor::baseline::<StoreWords<LaneIndex>>())
             }
             (_, Operand::Scalar(_)) => access::<ScalarBase>(instruction, level),
             _ => access::<VectorPair>(instruction, level),
         },
         Encoding::Vflat => access::<Flat>(instruction, level),
-        Encoding::Vscratch => scratch(instruction, level).or_else(|| access::<Scratch>(instruction, level)),
+        Encoding::Vscratch => private_access(instruction, level),
         Encoding::Vbuffer if instruction.address_flags & BUFFER_FAIL_FLAG != 0 => None,
         Encoding::Vbuffer => {
             formatted::function(instruction).or_else(|| access::<Buffer>(instruction, level))
@@ -86,97 +93,31 @@ fn function(instruction: &Instruction, level: Level) -> Option<Executor> {
     }
 }
 
-/// Loads and stores of at least one private dword: consecutive dwords of one lane are a dword of every lane apart.
-fn scratch(instruction: &Instruction, level: Level) -> Option<Executor> {
-    Some(match instruction.opcode {
-        Opcode::ScratchLoadB32 => level.bind::<ScratchLoad<1>>(),
-        Opcode::ScratchLoadB64 => level.bind::<ScratchLoad<2>>(),
-        Opcode::ScratchLoadB96 => level.bind::<ScratchLoad<3>>(),
-        Opcode::ScratchLoadB128 => level.bind::<ScratchLoad<4>>(),
-        Opcode::ScratchStoreB32 => level.bind::<ScratchStore<1>>(),
-        Opcode::ScratchStoreB64 => level.bind::<ScratchStore<2>>(),
-        Opcode::ScratchStoreB96 => level.bind::<ScratchStore<3>>(),
-        Opcode::ScratchStoreB128 => level.bind::<ScratchStore<4>>(),
-        _ => return None,
-    })
-}
-
-/// The function of a load, store or atomic with an address mode. The four families use the same names.
+/// The function of a load, store or atomic with an address mode.
 fn access<A: AddressMode>(instruction: &Instruction, level: Level) -> Option<Executor> {
-    let mnemonic = instruction.opcode.mnemonic();
-    let (_, operation) = mnemonic.split_once('_')?;
-    Some(match operation {
-        "load_u8" => level.bind::<LoadNarrow<A, U8>>(),
-        "load_i8" => level.bind::<LoadNarrow<A, I8>>(),
-        "load_u16" => level.bind::<LoadNarrow<A, U16>>(),
-        "load_i16" => level.bind::<LoadNarrow<A, I16>>(),
-        "load_d16_u8" => level.bind::<LoadNarrow<A, Low<U8>>>(),
-        "load_d16_i8" => level.bind::<LoadNarrow<A, Low<I8>>>(),
-        "load_d16_b16" => level.bind::<LoadNarrow<A, Low<U16>>>(),
-        "load_d16_hi_u8" => level.bind::<LoadNarrow<A, High<U8>>>(),
-        "load_d16_hi_i8" => level.bind::<LoadNarrow<A, High<I8>>>(),
-        "load_d16_hi_b16" => level.bind::<LoadNarrow<A, High<U16>>>(),
-        "load_b32" | "load_addtid_b32" => level.bind::<LoadWords<A, 1>>(),
-        "load_b64" => level.bind::<LoadWords<A, 2>>(),
-        "load_b96" => level.bind::<LoadWords<A, 3>>(),
-        "load_b128" => level.bind::<LoadWords<A, 4>>(),
-        "store_b8" => level.bind::<StoreNarrow<A, 1, 0>>(),
-        "store_b16" => level.bind::<StoreNarrow<A, 2, 0>>(),
-        "store_d16_hi_b8" => level.bind::<StoreNarrow<A, 1, 16>>(),
-        "store_d16_hi_b16" => level.bind::<StoreNarrow<A, 2, 16>>(),
-        "store_b32" | "store_addtid_b32" => level.bind::<StoreWords<A, 1>>(),
-        "store_b64" => level.bind::<StoreWords<A, 2>>(),
-        "store_b96" => level.bind::<StoreWords<A, 3>>(),
-        "store_b128" => level.bind::<StoreWords<A, 4>>(),
-        _ => return atomics::function::<A>(instruction).or_else(|| tiles::function::<A>(instruction.opcode)),
+    let Some(transfer) = Transfer::of(instruction.opcode) else {
+        return atomics::function::<A>(instruction).or_else(|| tiles::function::<A>(instruction.opcode));
+    };
+    Some(match (transfer.is_store(), transfer.is_narrow()) {
+        (false, false) => level.bind::<LoadWords<A>>(),
+        (false, true) => level.bind::<LoadNarrow<A>>(),
+        (true, false) => level.bind::<StoreWords<A>>(),
+        (true, true) => level.bind::<StoreNarrow<A>>(),
     })
 }
 
-/// How a narrow load transforms the bytes.
-trait Narrow {
-    const BYTES: usize;
-    /// The new value of the register from the zero-extended bytes and its old value.
-    fn place(raw: u32, old: u32) -> u32;
-}
-
-macro_rules! narrow {
-    ($($name:ident $bytes:literal $raw:ident $value:expr;)*) => {
-        $(struct $name;
-        impl Narrow for $name {
-            const BYTES: usize = $bytes;
-            #[inline(always)]
-            fn place($raw: u32, _old: u32) -> u32 {
-                $value
-            }
-        })*
+/// Like [`access`], in private memory. Consecutive dwords of one lane are a dword of every lane apart.
+fn private_access(instruction: &Instruction, level: Level) -> Option<Executor> {
+    let Some(transfer) = Transfer::of(instruction.opcode) else {
+        return atomics::function::<Scratch>(instruction)
+            .or_else(|| tiles::function::<Scratch>(instruction.opcode));
     };
-}
-
-narrow! {
-    U8 1 raw raw;
-    I8 1 raw raw as i8 as i32 as u32;
-    U16 2 raw raw;
-    I16 2 raw raw as i16 as i32 as u32;
-}
-
-/// Replaces the low half of the register.
-struct Low<N>(PhantomData<N>);
-impl<N: Narrow> Narrow for Low<N> {
-    const BYTES: usize = N::BYTES;
-    #[inline(always)]
-    fn place(raw: u32, old: u32) -> u32 {
-        old & 0xFFFF_0000 | N::place(raw, old) & 0xFFFF
-    }
-}
-
-/// Replaces the high half of the register.
-struct High<N>(PhantomData<N>);
-impl<N: Narrow> Narrow for High<N> {
-    const BYTES: usize = N::BYTES;
-    #[inline(always)]
-    fn place(raw: u32, old: u32) -> u32 {
-        old & 0xFFFF | N::place(raw, old) << 16
-    }
+    Some(match (transfer.is_store(), transfer.is_narrow()) {
+        (false, false) => level.bind::<ScratchLoad>(),
+        (false, true) => Executor::baseline::<LoadNarrow<Scratch>>(),
+        (true, false) => level.bind::<ScratchStore>(),
+        (true, true) => Executor::baseline::<StoreNarrow<Scratch>>(),
+    })
 }
 
 /// Memory that all lanes access in one mapping.
@@ -245,47 +186,72 @@ fn scattered<'port>(
     Some(Reach::Scattered(view, offset as usize, black_box(deltas)))
 }
 
-struct LoadWords<A, const ROWS: usize>(PhantomData<A>);
-impl<A: AddressMode, const ROWS: usize> Operation for LoadWords<A, ROWS> {
+/// Calls `$function::<ROWS>` with the row count of a transfer, so that its loops have constant bounds.
+macro_rules! with_rows {
+    ($rows:expr, $function:ident($($argument:expr),*)) => {
+        match $rows {
+            1 => $function::<1>($($argument),*),
+            2 => $function::<2>($($argument),*),
+            3 => $function::<3>($($argument),*),
+            _ => $function::<4>($($argument),*),
+        }
+    };
+}
+
+struct LoadWords<A>(PhantomData<A>);
+impl<A: AddressMode> Operation for LoadWords<A> {
     #[inline(always)]
     fn execute(wave: &mut Wave, op: &MicroOp, machine: &mut Machine<'_>) -> Flow {
-        let exec = wave.exec();
-        if exec == 0 {
+        if wave.exec() == 0 {
             return Flow::Next;
         }
-        let first = op.destination as usize;
-        match reach::<A>(wave, op, machine, 4 * ROWS as u32, 4, Rights::READ) {
-            Some(Reach::Consecutive(view, offset)) if first + ROWS <= wave.vector.len() => {
-                view.load_interleaved(offset, &mut wave.vector[first..first + ROWS]);
-                fence(Ordering::Acquire);
+        let (first, rows) = (op.destination as usize, Transfer::in_op(op).rows());
+        match reach::<A>(wave, op, machine, 4 * rows as u32, 4, Rights::READ) {
+            Some(Reach::Consecutive(view, offset)) if first + rows <= wave.vector.len() => {
+                with_rows!(rows, load_run(wave, first, view, offset));
                 Flow::Next
             }
             Some(Reach::Scattered(view, offset, deltas)) => {
-                let mut rows = [[0; LANES]; ROWS];
-                view.gather_u32(offset, &deltas.0, &mut rows);
-                fence(Ordering::Acquire);
-                for (index, row) in rows.iter().enumerate() {
-                    write_lanes(wave, first + index, exec, row);
-                }
+                with_rows!(rows, load_scattered(wave, first, view, offset, &deltas));
                 Flow::Next
             }
-            _ => load_by_lane::<A, ROWS>(wave, op, machine),
+            _ => load_by_lane::<A>(wave, op, machine),
         }
+    }
+}
+
+#[inline(always)]
+fn load_run<const ROWS: usize>(wave: &mut Wave, first: usize, view: &SharedView, offset: usize) {
+    view.load_interleaved(offset, &mut wave.vector[first..first + ROWS]);
+    fence(Ordering::Acquire);
+}
+
+#[inline(always)]
+fn load_scattered<const ROWS: usize>(
+    wave: &mut Wave,
+    first: usize,
+    view: &SharedView,
+    offset: usize,
+    deltas: &Row,
+) {
+    let mut rows = [[0; LANES]; ROWS];
+    view.gather_u32(offset, &deltas.0, &mut rows);
+    fence(Ordering::Acquire);
+    let exec = wave.exec();
+    for (index, row) in rows.iter().enumerate() {
+        write_lanes(wave, first + index, exec, row);
     }
 }
 
 #[cold]
 #[inline(never)]
-fn load_by_lane<A: AddressMode, const ROWS: usize>(
-    wave: &mut Wave,
-    op: &MicroOp,
-    machine: &mut Machine<'_>,
-) -> Flow {
+fn load_by_lane<A: AddressMode>(wave: &mut Wave, op: &MicroOp, machine: &mut Machine<'_>) -> Flow {
     let exec = wave.exec();
-    let mut rows = [[0; LANES]; ROWS];
+    let transfer = Transfer::in_op(op);
+    let mut rows = [[0; LANES]; LANE_BYTES_MAX / 4];
     for lane in active(exec) {
         let mut bytes = [0; LANE_BYTES_MAX];
-        let bytes = &mut bytes[..4 * ROWS];
+        let bytes = &mut bytes[..transfer.bytes()];
         if let Err(kind) = read_lane::<A>(wave, op, machine, lane, bytes) {
             return machine.fail_lane(kind, lane);
         }
@@ -293,39 +259,38 @@ fn load_by_lane<A: AddressMode, const ROWS: usize>(
             row[lane] = u32::from_le_bytes([word[0], word[1], word[2], word[3]]);
         }
     }
-    for (index, row) in rows.iter().enumerate() {
+    for (index, row) in rows.iter().take(transfer.rows()).enumerate() {
         write_lanes(wave, op.destination as usize + index, exec, row);
     }
     Flow::Next
 }
 
-struct LoadNarrow<A, N>(PhantomData<(A, N)>);
-impl<A: AddressMode, N: Narrow> Operation for LoadNarrow<A, N> {
+struct LoadNarrow<A>(PhantomData<A>);
+impl<A: AddressMode> Operation for LoadNarrow<A> {
     #[inline(always)]
     fn execute(wave: &mut Wave, op: &MicroOp, machine: &mut Machine<'_>) -> Flow {
         let exec = wave.exec();
         if exec == 0 {
             return Flow::Next;
         }
+        let transfer = Transfer::in_op(op);
+        let bytes = transfer.bytes() as u32;
         let mut raw = [0; LANES];
-        match reach::<A>(wave, op, machine, N::BYTES as u32, N::BYTES as u32, Rights::READ) {
-            Some(Reach::Consecutive(view, offset)) if N::BYTES == 1 => view.load_u8_run(offset, &mut raw),
+        match reach::<A>(wave, op, machine, bytes, bytes, Rights::READ) {
+            Some(Reach::Consecutive(view, offset)) if bytes == 1 => view.load_u8_run(offset, &mut raw),
             Some(Reach::Consecutive(view, offset)) => view.load_u16_run(offset, &mut raw),
-            Some(Reach::Scattered(view, offset, deltas)) if N::BYTES == 1 => {
+            Some(Reach::Scattered(view, offset, deltas)) if bytes == 1 => {
                 view.gather_u8(offset, &deltas.0, &mut raw);
             }
             Some(Reach::Scattered(view, offset, deltas)) => view.gather_u16(offset, &deltas.0, &mut raw),
             None => {
-                if !read_narrow::<A>(wave, op, machine, N::BYTES, &mut raw) {
+                if !read_narrow::<A>(wave, op, machine, &mut raw) {
                     return Flow::Fault;
                 }
             }
         }
         fence(Ordering::Acquire);
-        let old = wave.vector[op.destination as usize].0;
-        for lane in 0..LANES {
-            raw[lane] = N::place(raw[lane], old[lane]);
-        }
+        transfer.place(&mut raw, &wave.vector[op.destination as usize].0);
         write_lanes(wave, op.destination as usize, exec, &raw);
         Flow::Next
     }
@@ -337,9 +302,9 @@ fn read_narrow<A: AddressMode>(
     wave: &Wave,
     op: &MicroOp,
     machine: &mut Machine<'_>,
-    width: usize,
     raw: &mut [u32; LANES],
 ) -> bool {
+    let width = Transfer::in_op(op).bytes();
     for lane in active(wave.exec()) {
         let mut bytes = [0; 4];
         if let Err(kind) = read_lane::<A>(wave, op, machine, lane, &mut bytes[..width]) {
@@ -351,57 +316,68 @@ fn read_narrow<A: AddressMode>(
     true
 }
 
-struct StoreWords<A, const ROWS: usize>(PhantomData<A>);
-impl<A: AddressMode, const ROWS: usize> Operation for StoreWords<A, ROWS> {
+struct StoreWords<A>(PhantomData<A>);
+impl<A: AddressMode> Operation for StoreWords<A> {
     #[inline(always)]
     fn execute(wave: &mut Wave, op: &MicroOp, machine: &mut Machine<'_>) -> Flow {
-        let exec = wave.exec();
-        if exec == 0 {
+        if wave.exec() == 0 {
             return Flow::Next;
         }
         fence(Ordering::Release);
-        let data = vector_source(op, 1);
-        match reach::<A>(wave, op, machine, 4 * ROWS as u32, 4, Rights::WRITE) {
-            Some(Reach::Consecutive(view, offset)) if data + ROWS <= wave.vector.len() => {
-                view.store_interleaved(offset, &wave.vector[data..data + ROWS]);
+        let (data, rows) = (vector_source(op, 1), Transfer::in_op(op).rows());
+        match reach::<A>(wave, op, machine, 4 * rows as u32, 4, Rights::WRITE) {
+            Some(Reach::Consecutive(view, offset)) if data + rows <= wave.vector.len() => {
+                with_rows!(rows, store_run(wave, data, view, offset));
                 Flow::Next
             }
             Some(Reach::Scattered(view, offset, deltas)) => {
-                let mut rows = [[0; LANES]; ROWS];
-                for (index, row) in rows.iter_mut().enumerate() {
-                    *row = wave.vector[(data + index) & 255].0;
-                }
-                view.scatter_u32(offset, &deltas.0, exec, &rows);
+                with_rows!(rows, store_scattered(wave, data, view, offset, &deltas));
                 Flow::Next
             }
-            _ => store_by_lane::<A, ROWS>(wave, op, machine),
+            _ => store_by_lane::<A>(wave, op, machine),
         }
     }
 }
 
+#[inline(always)]
+fn store_run<const ROWS: usize>(wave: &Wave, data: usize, view: &SharedView, offset: usize) {
+    view.store_interleaved(offset, &wave.vector[data..data + ROWS]);
+}
+
+#[inline(always)]
+fn store_scattered<const ROWS: usize>(
+    wave: &Wave,
+    data: usize,
+    view: &SharedView,
+    offset: usize,
+    deltas: &Row,
+) {
+    let mut rows = [[0; LANES]; ROWS];
+    for (index, row) in rows.iter_mut().enumerate() {
+        *row = wave.vector[(data + index) & 255].0;
+    }
+    view.scatter_u32(offset, &deltas.0, wave.exec(), &rows);
+}
+
 #[cold]
 #[inline(never)]
-fn store_by_lane<A: AddressMode, const ROWS: usize>(
-    wave: &mut Wave,
-    op: &MicroOp,
-    machine: &mut Machine<'_>,
-) -> Flow {
+fn store_by_lane<A: AddressMode>(wave: &mut Wave, op: &MicroOp, machine: &mut Machine<'_>) -> Flow {
     let data = vector_source(op, 1);
     for lane in active(wave.exec()) {
         let mut bytes = [0; LANE_BYTES_MAX];
-        for (index, word) in bytes[..4 * ROWS].chunks_exact_mut(4).enumerate() {
+        let bytes = &mut bytes[..Transfer::in_op(op).bytes()];
+        for (index, word) in bytes.chunks_exact_mut(4).enumerate() {
             word.copy_from_slice(&wave.vector[(data + index) & 255].0[lane].to_le_bytes());
         }
-        if let Err(kind) = write_lane::<A>(wave, op, machine, lane, &bytes[..4 * ROWS]) {
+        if let Err(kind) = write_lane::<A>(wave, op, machine, lane, bytes) {
             return machine.fail_lane(kind, lane);
         }
     }
     Flow::Next
 }
 
-/// Stores of 1 and 2 bytes from bit `SHIFT` of the register.
-struct StoreNarrow<A, const BYTES: usize, const SHIFT: u32>(PhantomData<A>);
-impl<A: AddressMode, const BYTES: usize, const SHIFT: u32> Operation for StoreNarrow<A, BYTES, SHIFT> {
+struct StoreNarrow<A>(PhantomData<A>);
+impl<A: AddressMode> Operation for StoreNarrow<A> {
     #[inline(always)]
     fn execute(wave: &mut Wave, op: &MicroOp, machine: &mut Machine<'_>) -> Flow {
         let exec = wave.exec();
@@ -409,39 +385,54 @@ impl<A: AddressMode, const BYTES: usize, const SHIFT: u32> Operation for StoreNa
             return Flow::Next;
         }
         fence(Ordering::Release);
-        let data = wave.vector[vector_source(op, 1) & 255].0;
-        match reach::<A>(wave, op, machine, BYTES as u32, BYTES as u32, Rights::WRITE) {
+        let transfer = Transfer::in_op(op);
+        let bytes = transfer.bytes();
+        let mut data = wave.vector[vector_source(op, 1) & 255].0;
+        if transfer.is_in_high_half() {
+            data.iter_mut().for_each(|value| *value >>= 16);
+        }
+        match reach::<A>(wave, op, machine, bytes as u32, bytes as u32, Rights::WRITE) {
+            Some(Reach::Consecutive(view, offset)) if bytes == 1 => {
+                for (lane, value) in data.iter().enumerate() {
+                    view.store_u8(offset + lane, *value as u8);
+                }
+            }
             Some(Reach::Consecutive(view, offset)) => {
                 for (lane, value) in data.iter().enumerate() {
-                    store_narrow::<BYTES>(view, offset + BYTES * lane, value >> SHIFT);
+                    view.store_u16(offset + 2 * lane, *value as u16);
                 }
-                return Flow::Next;
             }
             Some(Reach::Scattered(view, offset, deltas)) => {
                 for lane in active(exec) {
-                    store_narrow::<BYTES>(view, offset + deltas.0[lane] as usize, data[lane] >> SHIFT);
+                    let at = offset + deltas.0[lane] as usize;
+                    if bytes == 1 {
+                        view.store_u8(at, data[lane] as u8);
+                    } else {
+                        view.store_u16(at, data[lane] as u16);
+                    }
                 }
-                return Flow::Next;
             }
-            None => {}
-        }
-        for lane in active(exec) {
-            let bytes = (data[lane] >> SHIFT).to_le_bytes();
-            if let Err(kind) = write_lane::<A>(wave, op, machine, lane, &bytes[..BYTES]) {
-                return machine.fail_lane(kind, lane);
-            }
+            None => return store_narrow_by_lane::<A>(wave, op, machine, &data),
         }
         Flow::Next
     }
 }
 
-#[inline(always)]
-fn store_narrow<const BYTES: usize>(view: &SharedView, at: usize, value: u32) {
-    if BYTES == 1 {
-        view.store_u8(at, value as u8);
-    } else {
-        view.store_u16(at, value as u16);
+#[cold]
+#[inline(never)]
+fn store_narrow_by_lane<A: AddressMode>(
+    wave: &Wave,
+    op: &MicroOp,
+    machine: &mut Machine<'_>,
+    data: &[u32; LANES],
+) -> Flow {
+    for lane in active(wave.exec()) {
+        let bytes = data[lane].to_le_bytes();
+        if let Err(kind) = write_lane::<A>(wave, op, machine, lane, &bytes[..Transfer::in_op(op).bytes()]) {
+            return machine.fail_lane(kind, lane);
+        }
     }
+    Flow::Next
 }
 
 /// Offsets of a private dword in all lanes, as deltas from the wave's scratch; `None` if any is unaligned or beyond
@@ -459,22 +450,23 @@ fn private_deltas(wave: &Wave, op: &MicroOp, machine: &Machine<'_>, exec: u32, r
     Some(deltas)
 }
 
-struct ScratchLoad<const ROWS: usize>;
-impl<const ROWS: usize> Operation for ScratchLoad<ROWS> {
+struct ScratchLoad;
+impl Operation for ScratchLoad {
     #[inline(always)]
     fn execute(wave: &mut Wave, op: &MicroOp, machine: &mut Machine<'_>) -> Flow {
         let exec = wave.exec();
         if exec == 0 {
             return Flow::Next;
         }
-        if let Some(deltas) = private_deltas(wave, op, machine, exec, ROWS as u32) {
+        let rows = Transfer::in_op(op).rows();
+        if let Some(deltas) = private_deltas(wave, op, machine, exec, rows as u32) {
             let first = machine.scratch.wave_va;
             let last = machine.scratch.last_va();
             let stride = machine.scratch.dword_stride() as usize;
             if let Some((view, offset)) = machine.memory.range(first, last, Rights::READ)
                 && offset % 4 == 0
             {
-                for index in 0..ROWS {
+                for index in 0..rows {
                     let mut row = [[0; LANES]];
                     view.gather_u32(offset as usize + index * stride, &deltas.0, &mut row);
                     write_lanes(wave, op.destination as usize + index, exec, &row[0]);
@@ -482,32 +474,33 @@ impl<const ROWS: usize> Operation for ScratchLoad<ROWS> {
                 return Flow::Next;
             }
         }
-        load_by_lane::<Scratch, ROWS>(wave, op, machine)
+        load_by_lane::<Scratch>(wave, op, machine)
     }
 }
 
-struct ScratchStore<const ROWS: usize>;
-impl<const ROWS: usize> Operation for ScratchStore<ROWS> {
+struct ScratchStore;
+impl Operation for ScratchStore {
     #[inline(always)]
     fn execute(wave: &mut Wave, op: &MicroOp, machine: &mut Machine<'_>) -> Flow {
         let exec = wave.exec();
         if exec == 0 {
             return Flow::Next;
         }
-        if let Some(deltas) = private_deltas(wave, op, machine, exec, ROWS as u32) {
+        let rows = Transfer::in_op(op).rows();
+        if let Some(deltas) = private_deltas(wave, op, machine, exec, rows as u32) {
             let first = machine.scratch.wave_va;
             let last = machine.scratch.last_va();
             let stride = machine.scratch.dword_stride() as usize;
             if let Some((view, offset)) = machine.memory.range(first, last, Rights::WRITE)
                 && offset % 4 == 0
             {
-                for index in 0..ROWS {
+                for index in 0..rows {
                     let row = [wave.vector[(vector_source(op, 1) + index) & 255].0];
                     view.scatter_u32(offset as usize + index * stride, &deltas.0, exec, &row);
                 }
                 return Flow::Next;
             }
         }
-        store_by_lane::<Scratch, ROWS>(wave, op, machine)
+        store_by_lane::<Scratch>(wave, op, machine)
     }
 }

@@ -22,6 +22,9 @@ pub struct Pass {
     pub does: Does,
 }
 
+/// Work that records what it cannot do.
+pub type Work = fn(&mut Skips) -> Result<(), Box<dyn Error>>;
+
 /// What a pass does.
 pub enum Does {
     /// Part of the suite again, in an environment of its own.
@@ -31,8 +34,10 @@ pub enum Does {
         /// The targets, as `folder/target`, and arguments of their harness.
         targets: &'static [(&'static str, &'static [&'static str])],
     },
-    /// Something else, which records what it cannot do.
-    Else(fn(&mut Skips) -> Result<(), Box<dyn Error>>),
+    /// Something else.
+    Else(Work),
+    /// The same, in a folder of its own: it runs beside the suite.
+    Apart(Work),
 }
 
 /// Variables that a pass sets, or removes if there is no value.
@@ -83,7 +88,7 @@ const RELEASE_PASS: Pass = Pass {
 const MINIMUM_RUST_PASS: Pass = Pass {
     name: "minimum-rust",
     about: "the oldest compiler that Cargo.toml promises",
-    does: Does::Else(builds::minimum_rust),
+    does: Does::Apart(builds::minimum_rust),
 };
 
 /// Seconds for each fuzz target. A long run has 600.
@@ -92,13 +97,13 @@ const FUZZ_SECONDS: u32 = 30;
 const FUZZ_PASS: Pass = Pass {
     name: "fuzz",
     about: "the fuzz targets from their seeds, for a short time",
-    does: Does::Else(|skips| crate::fuzz::pass(FUZZ_SECONDS, skips)),
+    does: Does::Apart(|skips| crate::fuzz::pass(FUZZ_SECONDS, skips)),
 };
 
 const MIRI_PASS: Pass = Pass {
     name: "miri",
     about: "the tests beside `unsafe` that need no system calls, run by Miri",
-    does: Does::Else(crate::miri::pass),
+    does: Does::Apart(crate::miri::pass),
 };
 
 const BARE_PASS: Pass = Pass {

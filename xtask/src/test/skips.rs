@@ -50,6 +50,12 @@ impl Skips {
         self.stages.push((name.to_owned(), reason.to_owned()));
     }
 
+    /// Adds what another thread recorded.
+    pub fn join(&mut self, other: Skips) {
+        self.passes.extend(other.passes);
+        self.stages.extend(other.stages);
+    }
+
     /// Records how many cases wait for a long run.
     pub fn left_out(&mut self, cases: usize) {
         self.left_out = cases;

@@ -8,7 +8,7 @@ use super::access::{old, read, write};
 use crate::shader::machine::Machine;
 use crate::shader::micro::{Flow, MicroOp};
 use crate::shader::wave::Wave;
-use crate::simd::{Executor, Level, Operation};
+use crate::simd::{Executor, Operation};
 
 /// A function of two sources, the destination's old value and SCC.
 trait Scalar {
@@ -51,13 +51,15 @@ impl<C: Condition, const SPECIAL: bool> Operation for ConditionShell<C, SPECIAL>
 }
 
 fn shell<S: Scalar>(special: bool) -> Executor {
-    let level = Level::BASELINE;
-    if special { level.bind::<Shell<S, true>>() } else { level.bind::<Shell<S, false>>() }
+    if special { Executor::baseline::<Shell<S, true>>() } else { Executor::baseline::<Shell<S, false>>() }
 }
 
 fn condition<C: Condition>(special: bool) -> Executor {
-    let level = Level::BASELINE;
-    if special { level.bind::<ConditionShell<C, true>>() } else { level.bind::<ConditionShell<C, false>>() }
+    if special {
+        Executor::baseline::<ConditionShell<C, true>>()
+    } else {
+        Executor::baseline::<ConditionShell<C, false>>()
+    }
 }
 
 /// The value; sets SCC to whether it is nonzero.

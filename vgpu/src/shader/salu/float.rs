@@ -80,11 +80,11 @@ fn halves<L: Lane>(level: Level) -> Executor {
 }
 
 fn test<T: Test>() -> Executor {
-    Level::BASELINE.bind::<TestShell<T, false>>()
+    Executor::baseline::<TestShell<T, false>>()
 }
 
 fn test_half<T: Test>() -> Executor {
-    Level::BASELINE.bind::<TestShell<T, true>>()
+    Executor::baseline::<TestShell<T, true>>()
 }
 
 /// The function of a float operation.

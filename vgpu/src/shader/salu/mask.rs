@@ -8,7 +8,7 @@ use super::access::{read, write};
 use crate::shader::machine::Machine;
 use crate::shader::micro::{Flow, MicroOp, Source};
 use crate::shader::wave::{EXEC_LO, M0, VCC_LO, Wave};
-use crate::simd::{Executor, Level, Operation};
+use crate::simd::{Executor, Operation};
 
 /// Computes the new EXEC from the source and the old EXEC.
 trait MaskFunction {
@@ -55,17 +55,16 @@ macro_rules! mask_functions {
 
         /// The function of an operation of this file.
         pub(super) fn bind(opcode: Opcode, _special: bool) -> Option<Executor> {
-            let level = Level::BASELINE;
             Some(match opcode {
-                $(Opcode::$narrow => level.bind::<Shell<$narrow, false, true>>(),
-                Opcode::$wide => level.bind::<Shell<$narrow, true, true>>(),)*
-                $(Opcode::$write_narrow => level.bind::<Shell<$write_narrow, false, false>>(),
-                Opcode::$write_wide => level.bind::<Shell<$write_narrow, true, false>>(),)*
-                Opcode::SMovrelsB32 => level.bind::<MoveRelative<true, false, false, false>>(),
-                Opcode::SMovrelsB64 => level.bind::<MoveRelative<true, false, false, true>>(),
-                Opcode::SMovreldB32 => level.bind::<MoveRelative<false, true, false, false>>(),
-                Opcode::SMovreldB64 => level.bind::<MoveRelative<false, true, false, true>>(),
-                Opcode::SMovrelsd2B32 => level.bind::<MoveRelative<true, true, true, false>>(),
+                $(Opcode::$narrow => Executor::baseline::<Shell<$narrow, false, true>>(),
+                Opcode::$wide => Executor::baseline::<Shell<$narrow, true, true>>(),)*
+                $(Opcode::$write_narrow => Executor::baseline::<Shell<$write_narrow, false, false>>(),
+                Opcode::$write_wide => Executor::baseline::<Shell<$write_narrow, true, false>>(),)*
+                Opcode::SMovrelsB32 => Executor::baseline::<MoveRelative<true, false, false, false>>(),
+                Opcode::SMovrelsB64 => Executor::baseline::<MoveRelative<true, false, false, true>>(),
+                Opcode::SMovreldB32 => Executor::baseline::<MoveRelative<false, true, false, false>>(),
+                Opcode::SMovreldB64 => Executor::baseline::<MoveRelative<false, true, false, true>>(),
+                Opcode::SMovrelsd2B32 => Executor::baseline::<MoveRelative<true, true, true, false>>(),
                 _ => return None,
             })
         }

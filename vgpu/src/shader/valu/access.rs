@@ -2,7 +2,7 @@
 //! partial EXEC.
 //!
 //! Contract: every source is read before anything is written. Functions marked `inline(always)` are compiled with
-//! each operation at its vector level; the rest is compiled once, for the baseline.
+//! each operation at its vector level, for operations that occur often; the rest is compiled once, for the baseline.
 
 use super::operand::{LANES_NONE, Packed, read_scalar};
 use crate::shader::lanes::{select_lanes, writable};
@@ -57,6 +57,10 @@ impl Adjust {
     pub fn apply(self, bits: u32) -> u32 {
         bits >> self.shift & self.keep ^ self.flip
     }
+
+    fn changes_nothing(self) -> bool {
+        self.shift == 0 && self.keep == u32::MAX && self.flip == 0
+    }
 }
 
 /// A source before adjustment: the register in place, or in `room` a value that is uniform or comes from other
@@ -72,6 +76,45 @@ pub(super) fn raw_source<'a>(wave: &'a Wave, op: &MicroOp, index: usize, room: &
         Source::Scalar(code) => *room = splat(read_scalar(wave, code)),
         Source::Constant(value) => *room = splat(value),
     }
+    room
+}
+
+/// The first `count` sources before adjustment; an absent one is the first. See [`raw_source`].
+#[inline(never)]
+pub(super) fn raw_sources<'a>(
+    wave: &'a Wave,
+    op: &MicroOp,
+    count: usize,
+    rooms: &'a mut [Row; 3],
+) -> [&'a Row; 3] {
+    let [room_a, room_b, room_c] = rooms;
+    let a = raw_source(wave, op, 0, room_a);
+    let b = if count > 1 { raw_source(wave, op, 1, room_b) } else { a };
+    let c = if count > 2 { raw_source(wave, op, 2, room_c) } else { a };
+    [a, b, c]
+}
+
+/// The first `count` 32-bit or 16-bit sources with all adjustments; an absent one is the first. A register that
+/// needs no adjustment is read in place.
+#[inline(never)]
+pub(super) fn sources<'a>(
+    wave: &'a Wave,
+    op: &MicroOp,
+    count: usize,
+    rooms: &'a mut [Row; 3],
+) -> [&'a Row; 3] {
+    let [room_a, room_b, room_c] = rooms;
+    let a = source(wave, op, 0, room_a);
+    let b = if count > 1 { source(wave, op, 1, room_b) } else { a };
+    let c = if count > 2 { source(wave, op, 2, room_c) } else { a };
+    [a, b, c]
+}
+
+fn source<'a>(wave: &'a Wave, op: &MicroOp, index: usize, room: &'a mut Row) -> &'a Row {
+    if Adjust::of(Packed(op.modifiers), index).changes_nothing() {
+        return raw_source(wave, op, index, room);
+    }
+    *room = fetch(wave, op, index);
     room
 }
 

@@ -19,7 +19,7 @@ pub(super) use packed::{packed, saturating_halves};
 pub(super) use test::{cold_test, test};
 pub(super) use wide::{WideSource, join, wide};
 
-use super::access::{View, clamp_half, clamp_single, commit, fetch, store};
+use super::access::{clamp_half, clamp_single, commit, sources, store};
 use super::operand::{Packed, Parts};
 use crate::shader::float::{DOUBLE, Environment, Format, HALF, MODE_FP16_OVERFLOW, Mode, SINGLE, scale};
 use crate::shader::machine::Machine;
@@ -229,16 +229,8 @@ pub(super) fn saturating<L: Lane>(_parts: &Parts, level: Level) -> Option<Execut
     Some(level.bind::<General<L>>())
 }
 
-#[inline(always)]
-fn fetch_all<L: Lane>(wave: &Wave, op: &MicroOp) -> [Row; 3] {
-    let a = fetch(wave, op, 0);
-    let b = if L::SOURCES > 1 { fetch(wave, op, 1) } else { Row([0; LANES]) };
-    let c = if L::SOURCES > 2 { fetch(wave, op, 2) } else { Row([0; LANES]) };
-    [a, b, c]
-}
-
 /// Clamps and writes a result.
-#[inline(always)]
+#[inline(never)]
 pub(super) fn finish(wave: &mut Wave, op: &MicroOp, mut result: Row, kind: ResultKind) -> Flow {
     if Packed(op.modifiers).clamp() {
         match kind {
@@ -258,15 +250,10 @@ impl<L: Lane> Operation for General<L> {
             return exactly::<L>(wave, op);
         }
         let mut result = Row([0; LANES]);
-        {
-            let wave = &*wave;
-            let [mut room_a, mut room_b, mut room_c] = [Row([0; LANES]); 3];
-            let a = View::new(wave, op, 0, &mut room_a);
-            let b = if L::SOURCES > 1 { View::new(wave, op, 1, &mut room_b) } else { a };
-            let c = if L::SOURCES > 2 { View::new(wave, op, 2, &mut room_c) } else { a };
-            for lane in 0..LANES {
-                result.0[lane] = L::compute(a.get(lane), b.get(lane), c.get(lane));
-            }
+        let mut rooms = [Row([0; LANES]); 3];
+        let [a, b, c] = sources(wave, op, L::SOURCES, &mut rooms);
+        for lane in 0..LANES {
+            result.0[lane] = L::compute(a.0[lane], b.0[lane], c.0[lane]);
         }
         finish(wave, op, result, L::RESULT)
     }
@@ -277,7 +264,8 @@ impl<L: Lane> Operation for General<L> {
 #[inline(never)]
 fn exactly<L: Lane>(wave: &mut Wave, op: &MicroOp) -> Flow {
     let mode = Mode(wave.mode);
-    let [a, b, c] = fetch_all::<L>(wave, op);
+    let mut rooms = [Row([0; LANES]); 3];
+    let [a, b, c] = sources(wave, op, L::SOURCES, &mut rooms);
     let mut result = Row([0; LANES]);
     for lane in 0..LANES {
         let value = L::exact(a.0[lane], b.0[lane], c.0[lane], mode);

@@ -26,7 +26,7 @@ pub(super) fn bind(opcode: Opcode, parts: &Parts, level: Level) -> Option<Execut
     use Opcode::*;
     let clamp = parts.modifiers.clamp();
     let executor = match opcode {
-        VPipeflush => Level::BASELINE.bind::<Nothing>(),
+        VPipeflush => Executor::baseline::<Nothing>(),
         VCndmaskB32 if parts.modifiers.is_plain() => level.bind::<Select<true>>(),
         VCndmaskB32 | VCndmaskB16 => level.bind::<Select<false>>(),
         VAddCoU32 if !clamp => level.bind::<Carry<Add, false>>(),
@@ -38,7 +38,7 @@ pub(super) fn bind(opcode: Opcode, parts: &Parts, level: Level) -> Option<Execut
         VMadCoU64U32 if !clamp => level.bind::<MultiplyAddWide<false>>(),
         VMadCoI64I32 if !clamp => level.bind::<MultiplyAddWide<true>>(),
         VDivScaleF32 => level.bind::<DivisionScale>(),
-        VDivScaleF64 => Level::BASELINE.bind::<DivisionScaleWide>(),
+        VDivScaleF64 => Executor::baseline::<DivisionScaleWide>(),
         VDivFmasF32 => level.bind::<DivisionFmas>(),
         VDivFmasF64 => level.bind::<DivisionFmasWide>(),
         VMbcntLoU32B32 => level.bind::<MaskedBitCount<true>>(),

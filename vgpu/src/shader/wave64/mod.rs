@@ -27,7 +27,7 @@ use crate::shader::machine::Machine;
 use crate::shader::micro::{Flow, MicroOp, Source};
 use crate::shader::translate::translate as translate_wave32;
 use crate::shader::wave::{EXEC_LO, LANES, NULL, NULL_SINK, Wave};
-use crate::simd::{Level, Operation};
+use crate::simd::{Executor, Level, Operation};
 
 /// Distance in bytes between the first lanes of the two halves, in scratch and in memory for `addtid` forms.
 pub(crate) const HALF_BYTES: u32 = 4 * LANES as u32;
@@ -141,14 +141,14 @@ fn halves(instruction: &Instruction, level: Level) -> Option<Vec<MicroOp>> {
         }
         _ => {}
     }
-    let mut leave = control::blank(Level::BASELINE.bind::<LeaveHighHalf>());
+    let mut leave = control::blank(Executor::baseline::<LeaveHighHalf>());
     leave.destination = NULL_SINK;
     if is_mask(operands.destination) {
         leave.destination = split_mask(&mut low.destination, &mut high.destination);
     } else if is_mask(operands.destination2) {
         leave.destination = split_mask(&mut low.destination2, &mut high.destination2);
     }
-    let enter = control::blank(Level::BASELINE.bind::<EnterHighHalf>());
+    let enter = control::blank(Executor::baseline::<EnterHighHalf>());
     let mut ops = vec![low, enter, high, leave];
     ops[..3].iter_mut().for_each(|op| op.weight = 0);
     Some(ops)

@@ -34,7 +34,7 @@ fn function(mnemonic: &str) -> Option<Executor> {
 }
 
 fn bind<O: Operation>() -> Executor {
-    Level::BASELINE.bind::<O>()
+    Executor::baseline::<O>()
 }
 
 /// The micro operation: that of wave32 with the function for all lanes.

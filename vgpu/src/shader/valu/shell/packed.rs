@@ -6,7 +6,7 @@ use super::{Lane, ResultKind};
 use crate::shader::float::Mode;
 use crate::shader::machine::Machine;
 use crate::shader::micro::{Flow, MicroOp};
-use crate::shader::valu::access::{Adjust, clamp_half_lane, commit, raw_source};
+use crate::shader::valu::access::{Adjust, clamp_half_lane, commit, raw_sources};
 use crate::shader::valu::operand::{Packed, Parts};
 use crate::shader::wave::{LANES, Row, Wave};
 use crate::simd::{Executor, Level, Operation};
@@ -33,11 +33,8 @@ impl<L: Lane> Operation for Halves<L> {
         let modifiers = Packed(op.modifiers);
         let mut result = Row([0; LANES]);
         {
-            let wave = &*wave;
-            let [mut room_a, mut room_b, mut room_c] = [Row([0; LANES]); 3];
-            let a = raw_source(wave, op, 0, &mut room_a);
-            let b = if L::SOURCES > 1 { raw_source(wave, op, 1, &mut room_b) } else { a };
-            let c = if L::SOURCES > 2 { raw_source(wave, op, 2, &mut room_c) } else { a };
+            let mut rooms = [Row([0; LANES]); 3];
+            let [a, b, c] = raw_sources(wave, op, L::SOURCES, &mut rooms);
             let float = matches!(L::RESULT, ResultKind::Half);
             let adjust = |high: bool| [0, 1, 2].map(|index| Adjust::of_half(modifiers, index, high, float));
             let (low, high) = (adjust(false), adjust(true));
@@ -62,14 +59,20 @@ impl<L: Lane> Operation for Halves<L> {
                 }
             }
         }
-        if modifiers.clamp() && L::RESULT == ResultKind::Half {
-            for value in &mut result.0 {
-                *value = clamp_half_lane(*value) | clamp_half_lane(*value >> 16) << 16;
-            }
-        }
-        commit(wave, op, &result);
-        Flow::Next
+        finish_halves(wave, op, result, L::RESULT)
     }
+}
+
+/// Clamps and writes a result.
+#[inline(never)]
+fn finish_halves(wave: &mut Wave, op: &MicroOp, mut result: Row, kind: ResultKind) -> Flow {
+    if Packed(op.modifiers).clamp() && kind == ResultKind::Half {
+        for value in &mut result.0 {
+            *value = clamp_half_lane(*value) | clamp_half_lane(*value >> 16) << 16;
+        }
+    }
+    commit(wave, op, &result);
+    Flow::Next
 }
 
 #[cold]

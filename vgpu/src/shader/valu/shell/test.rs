@@ -2,12 +2,13 @@
 
 use core::marker::PhantomData;
 
-use super::wide::{WideSource, fetch_either, join};
+use super::wide::{fetch_either, join};
 use super::{ModeFields, Test, register, value};
 use crate::shader::float::{Format, HALF, Mode, SINGLE};
 use crate::shader::lanes::writable;
 use crate::shader::machine::Machine;
 use crate::shader::micro::{Flow, MicroOp};
+use crate::shader::valu::access::sources;
 use crate::shader::valu::operand::Parts;
 use crate::shader::wave::{LANES, Row, Wave};
 use crate::simd::{Executor, Level, Operation, collect};
@@ -74,13 +75,17 @@ impl<T: Test> Operation for GeneralTest<T> {
             return exact_test::<T>(wave, op);
         }
         let mut flags = Row([0; LANES]);
-        {
-            let wave = &*wave;
-            let [mut room_a, mut room_b] = [[Row([0; LANES]); 2]; 2];
-            let a = WideSource::new(wave, op, &T::WIDE, 0, &mut room_a);
-            let b = WideSource::new(wave, op, &T::WIDE, 1, &mut room_b);
+        if T::WIDE == [false; 2] {
+            let mut rooms = [Row([0; LANES]); 3];
+            let [a, b, _] = sources(wave, op, 2, &mut rooms);
             for lane in 0..LANES {
-                flags.0[lane] = if T::test(a.get(lane), b.get(lane)) { u32::MAX } else { 0 };
+                let is_true = T::test(a.0[lane] as u64, b.0[lane] as u64);
+                flags.0[lane] = if is_true { u32::MAX } else { 0 };
+            }
+        } else {
+            let [a, b] = [0, 1].map(|index| fetch_either(wave, op, &T::WIDE, index));
+            for lane in 0..LANES {
+                flags.0[lane] = if T::test(join(&a, lane), join(&b, lane)) { u32::MAX } else { 0 };
             }
         }
         wave.scalar[op.destination as usize] = collect(flags) & writable(wave, op);

@@ -68,8 +68,13 @@ impl<'a> WideSource<'a> {
     }
 }
 
+/// All sources as two rows each.
+#[inline(never)]
+fn fetch_all(wave: &Wave, op: &MicroOp, sources: &[bool]) -> [[Row; 2]; 3] {
+    [0, 1, 2].map(|index| fetch_either(wave, op, sources, index))
+}
+
 /// A source as two rows; the high one is zero for a 32-bit source.
-#[inline(always)]
 pub(in crate::shader::valu) fn fetch_either(
     wave: &Wave,
     op: &MicroOp,
@@ -95,17 +100,11 @@ impl<L: WideLane> Operation for Wide<L> {
             return wide_exactly::<L>(wave, op);
         }
         let mut result = [Row([0; LANES]); 2];
-        {
-            let wave = &*wave;
-            let [mut room_a, mut room_b, mut room_c] = [[Row([0; LANES]); 2]; 3];
-            let a = WideSource::new(wave, op, L::SOURCES, 0, &mut room_a);
-            let b = WideSource::new(wave, op, L::SOURCES, 1, &mut room_b);
-            let c = WideSource::new(wave, op, L::SOURCES, 2, &mut room_c);
-            for lane in 0..LANES {
-                let value = L::compute(a.get(lane), b.get(lane), c.get(lane));
-                result[0].0[lane] = value as u32;
-                result[1].0[lane] = (value >> 32) as u32;
-            }
+        let [a, b, c] = fetch_all(wave, op, L::SOURCES);
+        for lane in 0..LANES {
+            let value = L::compute(join(&a, lane), join(&b, lane), join(&c, lane));
+            result[0].0[lane] = value as u32;
+            result[1].0[lane] = (value >> 32) as u32;
         }
         finish_wide(wave, op, result, L::RESULT, L::WIDE_RESULT)
     }
@@ -115,9 +114,7 @@ impl<L: WideLane> Operation for Wide<L> {
 #[inline(never)]
 fn wide_exactly<L: WideLane>(wave: &mut Wave, op: &MicroOp) -> Flow {
     let mode = Mode(wave.mode);
-    let a = fetch_either(wave, op, L::SOURCES, 0);
-    let b = fetch_either(wave, op, L::SOURCES, 1);
-    let c = fetch_either(wave, op, L::SOURCES, 2);
+    let [a, b, c] = fetch_all(wave, op, L::SOURCES);
     let mut result = [Row([0; LANES]); 2];
     for lane in 0..LANES {
         let value = L::exact(join(&a, lane), join(&b, lane), join(&c, lane), mode);
@@ -128,7 +125,7 @@ fn wide_exactly<L: WideLane>(wave: &mut Wave, op: &MicroOp) -> Flow {
     finish_wide(wave, op, result, L::RESULT, L::WIDE_RESULT)
 }
 
-#[inline(always)]
+#[inline(never)]
 fn finish_wide(wave: &mut Wave, op: &MicroOp, mut result: [Row; 2], kind: ResultKind, is_wide: bool) -> Flow {
     if !is_wide {
         return finish(wave, op, result[0], kind);
