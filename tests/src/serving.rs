@@ -4,7 +4,9 @@
 //! Contract: expected tokens come from the oracle alone. [`Told::run`] fails the case if an event is not one that a
 //! request may get; an error of the session is left to the caller.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 use zrt_bringup::{OpenOptions, VirtualOptions, virtual_config};
 use zrt_device::Attachment;
@@ -71,16 +73,36 @@ pub fn expected(model: &Model, context: u32, asked: &[Asked]) -> Vec<Vec<u32>> {
     expected_with(model, context, Activations::F32, asked)
 }
 
+/// Tokens of each request.
+type Tokens = Vec<Vec<u32>>;
+
+/// What the oracle has said in this process: the cases of a target ask the same of it for every way to run.
+static SAID: Mutex<BTreeMap<String, Arc<OnceLock<Tokens>>>> = Mutex::new(BTreeMap::new());
+
 /// The same where matmuls take their activations like this.
-pub fn expected_with(
-    model: &Model,
-    context: u32,
-    activations: Activations,
-    asked: &[Asked],
-) -> Vec<Vec<u32>> {
-    let mut oracle =
-        Oracle::new_with(model, context, KvFormat::F32, activations).expect("the oracle takes the model");
-    asked.iter().map(|one| one.expected(&mut oracle)).collect()
+pub fn expected_with(model: &Model, context: u32, activations: Activations, asked: &[Asked]) -> Tokens {
+    let question = format!("{:x} {context} {} {asked:?}", fingerprint(model), activations.name());
+    let said = SAID.lock().unwrap_or_else(PoisonError::into_inner).entry(question).or_default().clone();
+    let tokens = said.get_or_init(|| {
+        let mut oracle =
+            Oracle::new_with(model, context, KvFormat::F32, activations).expect("the oracle takes the model");
+        asked.iter().map(|one| one.expected(&mut oracle)).collect()
+    });
+    tokens.clone()
+}
+
+/// Of everything in a model that a token can depend on.
+fn fingerprint(model: &Model) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    format!("{:?}", model.config).hash(&mut hasher);
+    for (id, weight) in model.weights() {
+        format!("{id} {:?}", weight.tensor).hash(&mut hasher);
+    }
+    for tensor in model.gguf.tensors() {
+        let bytes = model.gguf.read_tensor(tensor, 0..tensor.bytes).expect("readable");
+        (&tensor.name, bytes).hash(&mut hasher);
+    }
+    hasher.finish()
 }
 
 /// What the requests of a case received, in their order.

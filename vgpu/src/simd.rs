@@ -94,6 +94,18 @@ impl Level {
             Kind::Avx512 => Executor(avx512::<O>),
         }
     }
+
+    /// Binds `Fast` to a vector level and `General`, which does the same, to the baseline: where there are no vectors
+    /// to speak of, compiling both gains little.
+    pub fn bind_either<Fast: Operation, General: Operation>(self) -> Executor {
+        match self.0 {
+            Kind::Baseline => Executor::baseline::<General>(),
+            #[cfg(target_arch = "x86_64")]
+            Kind::Avx2 => Executor(avx2::<Fast>),
+            #[cfg(target_arch = "x86_64")]
+            Kind::Avx512 => Executor(avx512::<Fast>),
+        }
+    }
 }
 
 impl Executor {

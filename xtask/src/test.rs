@@ -20,7 +20,7 @@ pub use binaries::{TestBinary, build};
 use binaries::{ALL_TESTS, Job, Surroundings};
 use clap::Args;
 use left_out::Part;
-use passes::{Does, Environment, Pass};
+use passes::{Does, Environment, Pass, Target};
 use skips::Skips;
 use std::error::Error;
 use std::fmt;
@@ -216,7 +216,7 @@ fn further_passes(
 /// A pass that runs parts of the suite again.
 struct Again {
     pass: &'static Pass,
-    targets: &'static [(&'static str, &'static [&'static str])],
+    targets: &'static [Target],
     environment: Environment,
 }
 

@@ -22,6 +22,10 @@ pub fn beside(
         let apart = scope.spawn(|| {
             let mut skips = Skips::default();
             let outcome = passes_apart(&has_failed, &mut skips).map_err(|error| error.to_string());
+            // The suite goes on, and may fail too: its error would be the only one that is told.
+            if let Err(error) = &outcome {
+                println!("   FAILED beside the others: {error}");
+            }
             (skips, outcome)
         });
         let outcome = suite(skips);

@@ -22,6 +22,9 @@ pub struct Pass {
     pub does: Does,
 }
 
+/// A test target, as `folder/target`, and arguments of its harness.
+pub type Target = (&'static str, &'static [&'static str]);
+
 /// Work that records what it cannot do.
 pub type Work = fn(&mut Skips) -> Result<(), Box<dyn Error>>;
 
@@ -31,8 +34,8 @@ pub enum Does {
     Again {
         /// Variables and what becomes of them.
         environment: &'static [(&'static str, Value)],
-        /// The targets, as `folder/target`, and arguments of their harness.
-        targets: &'static [(&'static str, &'static [&'static str])],
+        /// What runs in it.
+        targets: &'static [Target],
     },
     /// Something else.
     Else(Work),
@@ -119,7 +122,7 @@ const BARE_ENVIRONMENT: &[(&str, Value)] = &[
     ("PATH", Value::OrdinaryPrograms),
 ];
 
-const BARE_TARGETS: &[(&str, &[&str])] = &[
+const BARE_TARGETS: &[Target] = &[
     ("bringup/zrt_bringup", &["selftest::kernels"]),
     ("differential/programs", &[]),
     ("engine/chat", &[]),
@@ -136,7 +139,7 @@ const BARE_TARGETS: &[(&str, &[&str])] = &[
     ("tests/golden_unchecked", &["--skip", "tales_qwen3_q4_0", "--skip", "tales_llama_q4_k_m"]),
     ("tests/integers_unchecked", &["formats"]),
     ("tests/judge", &[]),
-    ("tests/megakernel", &[]),
+    ("tests/megakernel", MEGAKERNEL_ASKING),
     ("tests/smollm2_unchecked", &[]),
     ("tests/soak_unchecked", &[]),
     ("tests/stress_unchecked", &[]),
@@ -167,23 +170,61 @@ const BARE_TARGETS: &[(&str, &[&str])] = &[
     ),
 ];
 
+/// The cases of the megakernel that ask for a model; the others have all that they need.
+const MEGAKERNEL_ASKING: &[&str] = &[
+    "a_launch_with_prefetches",
+    "one_submission",
+    "one_workgroup",
+    "prompts_of_slots",
+    "six_workgroups",
+    "steps_of_several_bands_are",
+    "steps_of_tiles",
+    "three_workgroups",
+    "weights_that_end",
+];
+
 const FILL_PASS: Pass = Pass {
     name: "fill",
     about: "VRAM holds the number 1, not NaN, before anything is written to it",
     does: Does::Again {
         environment: &[("ZRT_VIRTUAL_FILL", Value::Is("00000001"))],
-        targets: &[("bringup/zrt_bringup", &[]), ("tests/sessions", &[])],
+        targets: &[("bringup/zrt_bringup", NO_FAULTS), ("tests/sessions", &[])],
     },
 };
 
-const KERNEL_6_8_PASS: Pass = kernel_pass("kernel-6.8", &[("ZRT_VIRTUAL_KERNEL", Value::Is("6.8"))]);
-const KERNEL_6_12_PASS: Pass = kernel_pass("kernel-6.12", &[("ZRT_VIRTUAL_KERNEL", Value::Is("6.12"))]);
-const KERNEL_6_17_PASS: Pass = kernel_pass("kernel-6.17", &[("ZRT_VIRTUAL_KERNEL", Value::Is("6.17"))]);
+/// Faults that the self-test finds do not depend on the surroundings, and take half of its time.
+const NO_FAULTS: &[&str] = &["--skip", "each_planted_fault"];
+
+/// What a session asks of the driver from its beginning to its end.
+const ONE_SESSION: &[&str] = &["a_draining_session"];
+
+/// All sessions under the rules of the oldest kernel; one under those of each other.
+const KERNEL_6_8_PASS: Pass = kernel_pass(
+    "kernel-6.8",
+    &[("ZRT_VIRTUAL_KERNEL", Value::Is("6.8"))],
+    &[DRIVER, KMD, BRINGUP, ("tests/sessions", &[])],
+);
+const KERNEL_6_12_PASS: Pass = kernel_pass(
+    "kernel-6.12",
+    &[("ZRT_VIRTUAL_KERNEL", Value::Is("6.12"))],
+    &[DRIVER, KMD, BRINGUP, ("tests/sessions", ONE_SESSION)],
+);
+const KERNEL_6_17_PASS: Pass = kernel_pass(
+    "kernel-6.17",
+    &[("ZRT_VIRTUAL_KERNEL", Value::Is("6.17"))],
+    &[DRIVER, KMD, BRINGUP, ("tests/sessions", ONE_SESSION)],
+);
+
+const DRIVER: Target = ("vgpu/driver", &[]);
+const KMD: Target = ("kmd/zrt_kmd", &[]);
+const BRINGUP: Target = ("bringup/zrt_bringup", NO_FAULTS);
 
 /// The suites that use the driver, under the rules of an older kernel than the default.
-const fn kernel_pass(name: &'static str, environment: &'static [(&'static str, Value)]) -> Pass {
-    let targets: &[(&str, &[&str])] =
-        &[("vgpu/driver", &[]), ("kmd/zrt_kmd", &[]), ("bringup/zrt_bringup", &[]), ("tests/sessions", &[])];
+const fn kernel_pass(
+    name: &'static str,
+    environment: &'static [(&'static str, Value)],
+    targets: &'static [Target],
+) -> Pass {
     let about = "the virtual driver keeps an older kernel's rules";
     Pass { name, about, does: Does::Again { environment, targets } }
 }

@@ -173,8 +173,8 @@ pub(super) fn hot1<L: Lane>(parts: &Parts, level: Level) -> Option<Executor> {
         return cold::<L>(parts, level);
     }
     Some(match parts.uniform_mask() & 1 {
-        0 => level.bind::<Plain<L, 0>>(),
-        _ => level.bind::<Plain<L, 1>>(),
+        0 => level.bind_either::<Plain<L, 0>, General<L>>(),
+        _ => level.bind_either::<Plain<L, 1>, General<L>>(),
     })
 }
 
@@ -184,9 +184,9 @@ pub(super) fn hot2<L: Lane>(parts: &Parts, level: Level) -> Option<Executor> {
         return cold::<L>(parts, level);
     }
     match parts.uniform_mask() & 3 {
-        0 => Some(level.bind::<Plain<L, 0>>()),
-        1 => Some(level.bind::<Plain<L, 1>>()),
-        2 => Some(level.bind::<Plain<L, 2>>()),
+        0 => Some(level.bind_either::<Plain<L, 0>, General<L>>()),
+        1 => Some(level.bind_either::<Plain<L, 1>, General<L>>()),
+        2 => Some(level.bind_either::<Plain<L, 2>, General<L>>()),
         _ => cold::<L>(parts, level),
     }
 }
@@ -197,11 +197,11 @@ pub(super) fn hot3<L: Lane>(parts: &Parts, level: Level) -> Option<Executor> {
         return cold::<L>(parts, level);
     }
     match parts.uniform_mask() {
-        0 => Some(level.bind::<Plain<L, 0>>()),
-        1 => Some(level.bind::<Plain<L, 1>>()),
-        2 => Some(level.bind::<Plain<L, 2>>()),
-        4 => Some(level.bind::<Plain<L, 4>>()),
-        6 => Some(level.bind::<Plain<L, 6>>()),
+        0 => Some(level.bind_either::<Plain<L, 0>, General<L>>()),
+        1 => Some(level.bind_either::<Plain<L, 1>, General<L>>()),
+        2 => Some(level.bind_either::<Plain<L, 2>, General<L>>()),
+        4 => Some(level.bind_either::<Plain<L, 4>, General<L>>()),
+        6 => Some(level.bind_either::<Plain<L, 6>, General<L>>()),
         _ => cold::<L>(parts, level),
     }
 }

@@ -32,9 +32,9 @@ pub(in crate::shader::valu) fn test<T: Test>(parts: &Parts, level: Level) -> Opt
         return cold_test::<T>(parts, level);
     }
     match parts.uniform_mask() & 3 {
-        0 => Some(level.bind::<PlainTest<T, 0>>()),
-        1 => Some(level.bind::<PlainTest<T, 1>>()),
-        2 => Some(level.bind::<PlainTest<T, 2>>()),
+        0 => Some(level.bind_either::<PlainTest<T, 0>, GeneralTest<T>>()),
+        1 => Some(level.bind_either::<PlainTest<T, 1>, GeneralTest<T>>()),
+        2 => Some(level.bind_either::<PlainTest<T, 2>, GeneralTest<T>>()),
         _ => cold_test::<T>(parts, level),
     }
 }
