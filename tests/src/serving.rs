@@ -68,16 +68,16 @@ impl Asked {
     }
 }
 
-/// The oracle's tokens for each.
-pub fn expected(model: &Model, context: u32, asked: &[Asked]) -> Vec<Vec<u32>> {
-    expected_with(model, context, Activations::F32, asked)
-}
-
 /// Tokens of each request.
 type Tokens = Vec<Vec<u32>>;
 
 /// What the oracle has said in this process: the cases of a target ask the same of it for every way to run.
 static SAID: Mutex<BTreeMap<String, Arc<OnceLock<Tokens>>>> = Mutex::new(BTreeMap::new());
+
+/// The oracle's tokens for each.
+pub fn expected(model: &Model, context: u32, asked: &[Asked]) -> Tokens {
+    expected_with(model, context, Activations::F32, asked)
+}
 
 /// The same where matmuls take their activations like this.
 pub fn expected_with(model: &Model, context: u32, activations: Activations, asked: &[Asked]) -> Tokens {

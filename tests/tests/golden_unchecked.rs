@@ -1,7 +1,7 @@
 //! Golden traces: the oracle and the virtual device against exact arithmetic computed elsewhere, and against each
 //! other to the bit.
 //!
-//! `cargo xtask test` runs the first trace of each model, `--long` the others.
+//! `cargo xtask test` runs the first trace of most models, `--long` the others.
 
 use zrt_bringup::OpenOptions;
 use zrt_engine::executor::Executor;

@@ -381,7 +381,6 @@ fn mean_loss(model: &Model, text: &[u32], format: KvFormat) -> f64 {
     sum / (text.len() - 1) as f64
 }
 
-/// `cargo xtask test` leaves this to `--long`.
 #[test]
 fn rounded_keys_and_values_cost_little() {
     let Some((model, golden)) = golden("tales-qwen3-Q4_0") else { return };

@@ -1,6 +1,7 @@
-//! Feature-dispatched execution: every vector operation of the shader engine is compiled for AVX-512, AVX2 and the
+//! Feature-dispatched execution: vector operations of the shader engine are compiled for AVX-512, AVX2 and the
 //! baseline, and the host's best level is bound once, when an instruction is decoded. What gains nothing by that is
-//! compiled for the baseline only ([`Executor::baseline`]).
+//! compiled for the baseline alone ([`Executor::baseline`]); a fast form of an operation for the vector levels alone
+//! ([`Level::bind_either`]).
 //!
 //! Contract: the result of an operation has the same bits at every level (`fma` is fused at each one: by the
 //! instruction or by the library routine). This is one of the three places of the workspace where `unsafe` is
@@ -86,17 +87,11 @@ impl Level {
 
     /// Binds an operation to this level.
     pub fn bind<O: Operation>(self) -> Executor {
-        match self.0 {
-            Kind::Baseline => Executor::baseline::<O>(),
-            #[cfg(target_arch = "x86_64")]
-            Kind::Avx2 => Executor(avx2::<O>),
-            #[cfg(target_arch = "x86_64")]
-            Kind::Avx512 => Executor(avx512::<O>),
-        }
+        self.bind_either::<O, O>()
     }
 
-    /// Binds `Fast` to a vector level and `General`, which does the same, to the baseline: where there are no vectors
-    /// to speak of, compiling both gains little.
+    /// Binds `Fast` to a vector level, and to the baseline `General`, which does the same: the baseline is slower
+    /// anyway and rarely the best that a host has, so that a fast form of its own would not pay for compiling it.
     pub fn bind_either<Fast: Operation, General: Operation>(self) -> Executor {
         match self.0 {
             Kind::Baseline => Executor::baseline::<General>(),
@@ -118,8 +113,8 @@ impl Executor {
     #[inline(always)]
     pub fn call(self, wave: &mut Wave, op: &MicroOp, machine: &mut Machine<'_>) -> Flow {
         // SAFETY: the pointer is that of a function of the baseline, which every host can call, or was made by
-        // `Level::bind` from another `Level`, which is made only after the features that its functions are compiled
-        // with were detected on this host.
+        // `Level::bind_either` from another `Level`, which is made only after the features that its functions are
+        // compiled with were detected on this host.
         unsafe { (self.0)(wave, op, machine) }
     }
 }

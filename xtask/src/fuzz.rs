@@ -70,7 +70,10 @@ pub struct FuzzArguments {
 
 /// The compiled targets.
 pub struct Fuzzers {
+    /// Where the programs are.
     folder: PathBuf,
+    /// Where their corpora, and inputs that break them, are kept.
+    kept: PathBuf,
 }
 
 /// One run of a target.
@@ -149,7 +152,7 @@ pub fn build(skips: &mut Skips) -> Result<Option<Fuzzers>, Box<dyn Error>> {
     if !status.success() {
         return Err(format!("the fuzz targets do not compile ({status})").into());
     }
-    Ok(Some(Fuzzers { folder: output.join(host).join("release") }))
+    Ok(Some(Fuzzers { folder: output.join(host).join("release"), kept: output }))
 }
 
 fn is_present(command: &mut Command) -> bool {
@@ -200,8 +203,8 @@ impl Fuzzers {
     /// Runs one target.
     pub fn run(&self, run: &Run<'_>) -> Result<Outcome, Box<dyn Error>> {
         let name = run.target.name;
-        let corpus = output_folder().join("corpus").join(name);
-        let artifacts = output_folder().join("artifacts").join(name);
+        let corpus = self.kept.join("corpus").join(name);
+        let artifacts = self.kept.join("artifacts").join(name);
         std::fs::create_dir_all(&corpus)?;
         std::fs::create_dir_all(&artifacts)?;
         let program = self.folder.join(name);
@@ -272,7 +275,8 @@ mod tests {
         let program = folder.join(target.name);
         std::fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
         std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
-        Fuzzers { folder: folder.to_path_buf() }.run(&Run { target, seconds: 1, seed: 7 }).unwrap()
+        let fuzzers = Fuzzers { folder: folder.to_path_buf(), kept: folder.join("kept") };
+        fuzzers.run(&Run { target, seconds: 1, seed: 7 }).unwrap()
     }
 
     #[test]

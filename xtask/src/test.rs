@@ -2,9 +2,9 @@
 //!
 //! Contract: runs format, tidy, lints, documentation, drift checks, the workspace's tests and the packet conformance
 //! run on the virtual device, in that order, and stops at the first failure. With `--all-passes` the further passes of
-//! [`passes`] follow, except for some that run beside all of this ([`apart`]). With `--long` what takes hours follows
-//! them ([`long`]). The last lines name each case and stage that did not run, and why ([`skips`]). With
-//! `ZRT_REQUIRE_LLVM` or `ZRT_MODELS` set, what they promise must be there: a skipped case is then a failed one.
+//! [`passes`] follow, except for some that run beside all of this ([`apart`]). With `--long` they do too, and what
+//! takes hours follows them ([`long`]). The last lines name each case and stage that did not run, and why ([`skips`]).
+//! With `ZRT_REQUIRE_LLVM` or `ZRT_MODELS` set, what they promise must be there: a skipped case is then a failed one.
 
 mod apart;
 mod binaries;
@@ -112,33 +112,38 @@ fn run_stages(arguments: &TestArguments, skips: &mut Skips) -> Result<(), Box<dy
             _ => further_passes(std::slice::from_ref(pass), &mut None, skips),
         };
     }
+    let mut tests = None;
     if arguments.all_passes || arguments.long {
-        apart::beside(skips, |skips| suite(arguments, skips))
+        apart::beside(skips, |skips| {
+            suite(arguments, &mut tests, skips)?;
+            further_passes(passes::PASSES, &mut tests, skips)
+        })?;
     } else {
-        suite(arguments, skips)
+        suite(arguments, &mut tests, skips)?;
     }
+    if arguments.long {
+        long::run(&mut tests, skips)?;
+    }
+    Ok(())
 }
 
-/// All stages but the passes that stand apart.
-fn suite(arguments: &TestArguments, skips: &mut Skips) -> Result<(), Box<dyn Error>> {
+/// What every run has.
+fn suite(
+    arguments: &TestArguments,
+    tests: &mut Option<Vec<TestBinary>>,
+    skips: &mut Skips,
+) -> Result<(), Box<dyn Error>> {
     if !arguments.only_tests {
         static_checks(skips)?;
     }
-    let mut tests = None;
-    whole_suite(compiled(&mut tests)?, skips)?;
+    whole_suite(compiled(tests)?, skips)?;
     let examples = ["test", "--locked", "--workspace", "--doc", "--quiet"];
     run_stage(&cargo("examples in documentation", &examples), skips)?;
     if !arguments.only_tests {
         // Compiled with the tests; cargo would compile it again, with the features that it has alone.
-        let program = binaries::built_program(compiled(&mut tests)?, "zrt")?;
+        let program = binaries::built_program(compiled(tests)?, "zrt")?;
         let arguments = ["pm4-test", "--device", "virtual"];
         run_stage(&Stage { program, ..cargo("packet conformance", &arguments) }, skips)?;
-    }
-    if arguments.all_passes || arguments.long {
-        further_passes(passes::PASSES, &mut tests, skips)?;
-    }
-    if arguments.long {
-        long::run(compiled(&mut tests)?, skips)?;
     }
     Ok(())
 }
@@ -237,6 +242,7 @@ fn run_again(passes: &[Again], tests: &[TestBinary], skips: &mut Skips) -> Resul
     let mut jobs = Vec::new();
     for (again, surroundings) in passes.iter().zip(&surroundings) {
         for (binary, arguments) in find(again.pass.name, again.targets, tests)? {
+            left_out::check_filters(again.pass.name, binary, arguments)?;
             jobs.push(Job { binary, arguments, surroundings });
         }
     }

@@ -21,10 +21,10 @@ use crate::shader::atomics;
 use crate::shader::control::{OrderAccesses, blank};
 use crate::shader::formatted;
 use crate::shader::lane_access::{active, read_lane, write_lane, write_lanes};
+use crate::shader::lane_transfer::LaneTransfer;
 use crate::shader::machine::Machine;
 use crate::shader::micro::{Flow, MicroOp, Source};
 use crate::shader::tiles;
-use crate::shader::transfer::Transfer;
 use crate::shader::wave::{LANES, NULL, Row, Wave};
 use crate::simd::{Executor, Level, Operation};
 
@@ -60,7 +60,7 @@ pub(crate) fn translate(instruction: &Instruction, level: Level) -> Option<Micro
         }
         _ => {}
     }
-    if let Some(transfer) = Transfer::of(instruction.opcode) {
+    if let Some(transfer) = LaneTransfer::of(instruction.opcode) {
         transfer.describe(&mut op);
     }
     atomics::describe(instruction, &mut op);
@@ -95,7 +95,7 @@ fn function(instruction: &Instruction, level: Level) -> Option<Executor> {
 
 /// The function of a load, store or atomic with an address mode.
 fn access<A: AddressMode>(instruction: &Instruction, level: Level) -> Option<Executor> {
-    let Some(transfer) = Transfer::of(instruction.opcode) else {
+    let Some(transfer) = LaneTransfer::of(instruction.opcode) else {
         return atomics::function::<A>(instruction).or_else(|| tiles::function::<A>(instruction.opcode));
     };
     Some(match (transfer.is_store(), transfer.is_narrow()) {
@@ -108,7 +108,7 @@ fn access<A: AddressMode>(instruction: &Instruction, level: Level) -> Option<Exe
 
 /// Like [`access`], in private memory. Consecutive dwords of one lane are a dword of every lane apart.
 fn private_access(instruction: &Instruction, level: Level) -> Option<Executor> {
-    let Some(transfer) = Transfer::of(instruction.opcode) else {
+    let Some(transfer) = LaneTransfer::of(instruction.opcode) else {
         return atomics::function::<Scratch>(instruction)
             .or_else(|| tiles::function::<Scratch>(instruction.opcode));
     };
@@ -205,7 +205,7 @@ impl<A: AddressMode> Operation for LoadWords<A> {
         if wave.exec() == 0 {
             return Flow::Next;
         }
-        let (first, rows) = (op.destination as usize, Transfer::in_op(op).rows());
+        let (first, rows) = (op.destination as usize, LaneTransfer::in_op(op).rows());
         match reach::<A>(wave, op, machine, 4 * rows as u32, 4, Rights::READ) {
             Some(Reach::Consecutive(view, offset)) if first + rows <= wave.vector.len() => {
                 with_rows!(rows, load_run(wave, first, view, offset));
@@ -247,7 +247,7 @@ fn load_scattered<const ROWS: usize>(
 #[inline(never)]
 fn load_by_lane<A: AddressMode>(wave: &mut Wave, op: &MicroOp, machine: &mut Machine<'_>) -> Flow {
     let exec = wave.exec();
-    let transfer = Transfer::in_op(op);
+    let transfer = LaneTransfer::in_op(op);
     let mut rows = [[0; LANES]; LANE_BYTES_MAX / 4];
     for lane in active(exec) {
         let mut bytes = [0; LANE_BYTES_MAX];
@@ -273,7 +273,7 @@ impl<A: AddressMode> Operation for LoadNarrow<A> {
         if exec == 0 {
             return Flow::Next;
         }
-        let transfer = Transfer::in_op(op);
+        let transfer = LaneTransfer::in_op(op);
         let bytes = transfer.bytes() as u32;
         let mut raw = [0; LANES];
         match reach::<A>(wave, op, machine, bytes, bytes, Rights::READ) {
@@ -304,7 +304,7 @@ fn read_narrow<A: AddressMode>(
     machine: &mut Machine<'_>,
     raw: &mut [u32; LANES],
 ) -> bool {
-    let width = Transfer::in_op(op).bytes();
+    let width = LaneTransfer::in_op(op).bytes();
     for lane in active(wave.exec()) {
         let mut bytes = [0; 4];
         if let Err(kind) = read_lane::<A>(wave, op, machine, lane, &mut bytes[..width]) {
@@ -324,7 +324,7 @@ impl<A: AddressMode> Operation for StoreWords<A> {
             return Flow::Next;
         }
         fence(Ordering::Release);
-        let (data, rows) = (vector_source(op, 1), Transfer::in_op(op).rows());
+        let (data, rows) = (vector_source(op, 1), LaneTransfer::in_op(op).rows());
         match reach::<A>(wave, op, machine, 4 * rows as u32, 4, Rights::WRITE) {
             Some(Reach::Consecutive(view, offset)) if data + rows <= wave.vector.len() => {
                 with_rows!(rows, store_run(wave, data, view, offset));
@@ -365,7 +365,7 @@ fn store_by_lane<A: AddressMode>(wave: &mut Wave, op: &MicroOp, machine: &mut Ma
     let data = vector_source(op, 1);
     for lane in active(wave.exec()) {
         let mut bytes = [0; LANE_BYTES_MAX];
-        let bytes = &mut bytes[..Transfer::in_op(op).bytes()];
+        let bytes = &mut bytes[..LaneTransfer::in_op(op).bytes()];
         for (index, word) in bytes.chunks_exact_mut(4).enumerate() {
             word.copy_from_slice(&wave.vector[(data + index) & 255].0[lane].to_le_bytes());
         }
@@ -385,7 +385,7 @@ impl<A: AddressMode> Operation for StoreNarrow<A> {
             return Flow::Next;
         }
         fence(Ordering::Release);
-        let transfer = Transfer::in_op(op);
+        let transfer = LaneTransfer::in_op(op);
         let bytes = transfer.bytes();
         let mut data = wave.vector[vector_source(op, 1) & 255].0;
         if transfer.is_in_high_half() {
@@ -428,7 +428,8 @@ fn store_narrow_by_lane<A: AddressMode>(
 ) -> Flow {
     for lane in active(wave.exec()) {
         let bytes = data[lane].to_le_bytes();
-        if let Err(kind) = write_lane::<A>(wave, op, machine, lane, &bytes[..Transfer::in_op(op).bytes()]) {
+        if let Err(kind) = write_lane::<A>(wave, op, machine, lane, &bytes[..LaneTransfer::in_op(op).bytes()])
+        {
             return machine.fail_lane(kind, lane);
         }
     }
@@ -458,7 +459,7 @@ impl Operation for ScratchLoad {
         if exec == 0 {
             return Flow::Next;
         }
-        let rows = Transfer::in_op(op).rows();
+        let rows = LaneTransfer::in_op(op).rows();
         if let Some(deltas) = private_deltas(wave, op, machine, exec, rows as u32) {
             let first = machine.scratch.wave_va;
             let last = machine.scratch.last_va();
@@ -486,7 +487,7 @@ impl Operation for ScratchStore {
         if exec == 0 {
             return Flow::Next;
         }
-        let rows = Transfer::in_op(op).rows();
+        let rows = LaneTransfer::in_op(op).rows();
         if let Some(deltas) = private_deltas(wave, op, machine, exec, rows as u32) {
             let first = machine.scratch.wave_va;
             let last = machine.scratch.last_va();

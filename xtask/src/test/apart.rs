@@ -1,13 +1,15 @@
 //! Passes that stand apart, beside the rest of the suite.
 //!
-//! Contract: a pass that compiles into a folder of its own shares nothing with the suite but the processors. The suite
-//! leaves a part of them idle wherever one compilation waits for another, and at the end of each stage; what runs here
-//! takes that part. A pass is started only while the suite has not failed; the first failure of either is the outcome.
-//! Processor times that the suite prints meanwhile include those of what ends here.
+//! Contract: a pass that compiles into a folder of its own shares no file with the suite. The suite leaves a part of
+//! the processors idle wherever one compilation waits for another, and at the end of each stage; what runs here takes
+//! that part. A failure here is printed at once, and the suite goes on; after a failure of the suite no further pass is
+//! started. The outcome has the errors of both. Processor times that the suite prints meanwhile include those of what
+//! ends here.
 
 use super::passes::{Does, PASSES, Pass, Work};
 use super::skips::Skips;
 use std::error::Error;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Instant;
@@ -18,24 +20,25 @@ pub fn beside(
     suite: impl FnOnce(&mut Skips) -> Result<(), Box<dyn Error>>,
 ) -> Result<(), Box<dyn Error>> {
     let has_failed = AtomicBool::new(false);
-    thread::scope(|scope| {
+    let own = Mutex::new(Skips::default());
+    let outcomes = thread::scope(|scope| {
         let apart = scope.spawn(|| {
             let mut skips = Skips::default();
             let outcome = passes_apart(&has_failed, &mut skips).map_err(|error| error.to_string());
-            // The suite goes on, and may fail too: its error would be the only one that is told.
             if let Err(error) = &outcome {
                 println!("   FAILED beside the others: {error}");
             }
-            (skips, outcome)
+            own.lock().map(|mut own| own.join(skips)).map_err(|_| "its record is lost".to_owned())?;
+            outcome
         });
-        let outcome = suite(skips);
-        has_failed.store(outcome.is_err(), Ordering::Relaxed);
-        let Ok((own, of_passes)) = apart.join() else {
-            return Err("a pass that stands apart panicked".into());
-        };
-        skips.join(own);
-        outcome.and(of_passes.map_err(Into::into))
-    })
+        let of_suite = suite(skips).map_err(|error| error.to_string());
+        has_failed.store(of_suite.is_err(), Ordering::Relaxed);
+        let of_passes = apart.join().unwrap_or_else(|_| Err("a pass that stands apart panicked".into()));
+        [of_suite, of_passes]
+    });
+    skips.join(own.into_inner().unwrap_or_default());
+    let errors: Vec<String> = outcomes.into_iter().filter_map(Result::err).collect();
+    if errors.is_empty() { Ok(()) } else { Err(errors.join("\n").into()) }
 }
 
 fn passes_apart(has_failed: &AtomicBool, skips: &mut Skips) -> Result<(), Box<dyn Error>> {

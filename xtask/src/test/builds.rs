@@ -22,7 +22,6 @@ const AS_DELIVERED: &[(&str, &str)] =
 const UNUSED: &[&str] = &[
     "profile.dev.package.zrt-vgpu.opt-level=0",
     "profile.dev.package.zrt-vgpu.codegen-units=16",
-    "profile.dev.package.zrt-bringup.opt-level=0",
     "profile.dev.package.zrt-device.opt-level=0",
 ];
 

@@ -1,13 +1,14 @@
 //! `cargo xtask test --long`: what takes hours, after everything else.
 //!
-//! Contract: each stage of [`run`] runs once and may not fail; what it cannot run is recorded as skipped. The first
-//! one is the cases that every other run leaves out ([`left_out`]); the others run for longer, over more inputs, or
-//! again for each planted mistake. Cost: about three hours on two cores.
+//! Contract: each stage of [`run`] runs once and may not fail; what it cannot run is recorded as skipped. The first one
+//! is the cases that every other run leaves out ([`left_out`], [`passes::IN_FULL`]); the others run for longer, over
+//! more inputs, or again for each planted mistake. Cost: about three hours on two cores.
 
 use super::binaries::TestBinary;
 use super::left_out::{self, Part};
+use super::passes;
 use super::skips::Skips;
-use super::{Stage, cargo, is_present, run_binaries, run_stage};
+use super::{Stage, cargo, compiled, further_passes, is_present, run_binaries, run_stage};
 use crate::{fuzz, process};
 use std::error::Error;
 use std::time::{Duration, Instant};
@@ -26,12 +27,13 @@ const CORRECT_PROGRAMS: &[&str] =
     &["--check", "--clang", "both", "--programs", "2000", "--inputs", "256", "--seed", "100001"];
 const MUTATED_PROGRAMS: &[&str] = &["--mutants", "240", "--seed", "500"];
 
-/// Runs all stages. `tests` are the workspace's, compiled.
-pub fn run(tests: &[TestBinary], skips: &mut Skips) -> Result<(), Box<dyn Error>> {
-    sweeps(tests, skips)?;
+/// Runs all stages. `tests` are the workspace's; they are compiled if they are not yet.
+pub fn run(tests: &mut Option<Vec<TestBinary>>, skips: &mut Skips) -> Result<(), Box<dyn Error>> {
+    sweeps(compiled(tests)?, skips)?;
+    further_passes(passes::IN_FULL, tests, skips)?;
     campaign("differential, correct programs", CORRECT_PROGRAMS, &["clang-19", "clang-22"], skips)?;
     campaign("differential, mutated programs", MUTATED_PROGRAMS, &["clang-22"], skips)?;
-    rule_breakers(tests)?;
+    rule_breakers(compiled(tests)?)?;
     run_stage(&cargo("planted mistakes", &["xtask", "mutants"]), skips)?;
     println!("== fuzz, {FUZZ_SECONDS} s for each target");
     fuzz::pass(FUZZ_SECONDS, skips)

@@ -183,48 +183,59 @@ const MEGAKERNEL_ASKING: &[&str] = &[
     "weights_that_end",
 ];
 
+type Settings = &'static [(&'static str, Value)];
+
+const FILLED: Settings = &[("ZRT_VIRTUAL_FILL", Value::Is("00000001"))];
+const KERNEL_6_8: Settings = &[("ZRT_VIRTUAL_KERNEL", Value::Is("6.8"))];
+const KERNEL_6_12: Settings = &[("ZRT_VIRTUAL_KERNEL", Value::Is("6.12"))];
+const KERNEL_6_17: Settings = &[("ZRT_VIRTUAL_KERNEL", Value::Is("6.17"))];
+
+/// What the passes of the same names leave to a long run: their suites with every case.
+pub const IN_FULL: &[Pass] = &[
+    in_full("fill", FILLED),
+    in_full("kernel-6.8", KERNEL_6_8),
+    in_full("kernel-6.12", KERNEL_6_12),
+    in_full("kernel-6.17", KERNEL_6_17),
+];
+
+const fn in_full(name: &'static str, environment: Settings) -> Pass {
+    let targets: &[Target] = &[("bringup/zrt_bringup", &[]), ("tests/sessions", &[])];
+    Pass {
+        name,
+        about: "with the cases that the short pass leaves out",
+        does: Does::Again { environment, targets },
+    }
+}
+
 const FILL_PASS: Pass = Pass {
     name: "fill",
     about: "VRAM holds the number 1, not NaN, before anything is written to it",
     does: Does::Again {
-        environment: &[("ZRT_VIRTUAL_FILL", Value::Is("00000001"))],
+        environment: FILLED,
         targets: &[("bringup/zrt_bringup", NO_FAULTS), ("tests/sessions", &[])],
     },
 };
 
-/// Faults that the self-test finds do not depend on the surroundings, and take half of its time.
+/// All of the self-test but its planted faults, which take half of its time.
 const NO_FAULTS: &[&str] = &["--skip", "each_planted_fault"];
 
 /// What a session asks of the driver from its beginning to its end.
 const ONE_SESSION: &[&str] = &["a_draining_session"];
 
-/// All sessions under the rules of the oldest kernel; one under those of each other.
-const KERNEL_6_8_PASS: Pass = kernel_pass(
-    "kernel-6.8",
-    &[("ZRT_VIRTUAL_KERNEL", Value::Is("6.8"))],
-    &[DRIVER, KMD, BRINGUP, ("tests/sessions", &[])],
-);
-const KERNEL_6_12_PASS: Pass = kernel_pass(
-    "kernel-6.12",
-    &[("ZRT_VIRTUAL_KERNEL", Value::Is("6.12"))],
-    &[DRIVER, KMD, BRINGUP, ("tests/sessions", ONE_SESSION)],
-);
-const KERNEL_6_17_PASS: Pass = kernel_pass(
-    "kernel-6.17",
-    &[("ZRT_VIRTUAL_KERNEL", Value::Is("6.17"))],
-    &[DRIVER, KMD, BRINGUP, ("tests/sessions", ONE_SESSION)],
-);
+const KERNEL_6_8_PASS: Pass =
+    kernel_pass("kernel-6.8", KERNEL_6_8, &[DRIVER, KMD, BRINGUP, ("tests/sessions", &[])]);
+const KERNEL_6_12_PASS: Pass =
+    kernel_pass("kernel-6.12", KERNEL_6_12, &[DRIVER, KMD, BRINGUP, ("tests/sessions", ONE_SESSION)]);
+const KERNEL_6_17_PASS: Pass =
+    kernel_pass("kernel-6.17", KERNEL_6_17, &[DRIVER, KMD, BRINGUP, ("tests/sessions", ONE_SESSION)]);
 
 const DRIVER: Target = ("vgpu/driver", &[]);
 const KMD: Target = ("kmd/zrt_kmd", &[]);
 const BRINGUP: Target = ("bringup/zrt_bringup", NO_FAULTS);
 
-/// The suites that use the driver, under the rules of an older kernel than the default.
-const fn kernel_pass(
-    name: &'static str,
-    environment: &'static [(&'static str, Value)],
-    targets: &'static [Target],
-) -> Pass {
+/// The suites that use the driver, under the rules of an older kernel than the default: all sessions under those of the
+/// oldest one, one session under those of each other.
+const fn kernel_pass(name: &'static str, environment: Settings, targets: &'static [Target]) -> Pass {
     let about = "the virtual driver keeps an older kernel's rules";
     Pass { name, about, does: Does::Again { environment, targets } }
 }

@@ -2,7 +2,7 @@
 //! partial EXEC.
 //!
 //! Contract: every source is read before anything is written. Functions marked `inline(always)` are compiled with
-//! each operation at its vector level, for operations that occur often; the rest is compiled once, for the baseline.
+//! each operation at its vector level; the others are compiled once, for the baseline.
 
 use super::operand::{LANES_NONE, Packed, read_scalar};
 use crate::shader::lanes::{select_lanes, writable};
@@ -110,7 +110,8 @@ pub(super) fn sources<'a>(
     [a, b, c]
 }
 
-fn source<'a>(wave: &'a Wave, op: &MicroOp, index: usize, room: &'a mut Row) -> &'a Row {
+/// One of these.
+pub(super) fn source<'a>(wave: &'a Wave, op: &MicroOp, index: usize, room: &'a mut Row) -> &'a Row {
     if Adjust::of(Packed(op.modifiers), index).changes_nothing() {
         return raw_source(wave, op, index, room);
     }

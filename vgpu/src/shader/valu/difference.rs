@@ -43,16 +43,15 @@ struct Packed16<const MASKED: bool>;
 impl<const MASKED: bool> Operation for Packed16<MASKED> {
     #[inline(always)]
     fn execute(wave: &mut Wave, op: &MicroOp, _machine: &mut Machine<'_>) -> Flow {
-        const WIDTHS: &[bool] = &[true, false, true];
         let clamp = Packed(op.modifiers).clamp();
         let mut result = [Row([0; LANES]); 2];
         {
             let wave = &*wave;
             let [mut room_a, mut room_c] = [[Row([0; LANES]); 2]; 2];
             let mut room_b = Row([0; LANES]);
-            let a = WideSource::new(wave, op, WIDTHS, 0, &mut room_a);
+            let a = WideSource::new(wave, op, 0, &mut room_a);
             let b = raw_source(wave, op, 1, &mut room_b);
-            let c = WideSource::new(wave, op, WIDTHS, 2, &mut room_c);
+            let c = WideSource::new(wave, op, 2, &mut room_c);
             for lane in 0..LANES {
                 let (bytes, addend) = (a.get(lane), c.get(lane));
                 for window in 0..WINDOWS {
@@ -79,7 +78,7 @@ impl Operation for Whole {
             let wave = &*wave;
             let mut room_a = [Row([0; LANES]); 2];
             let mut room_b = Row([0; LANES]);
-            let a = WideSource::new(wave, op, &[true], 0, &mut room_a);
+            let a = WideSource::new(wave, op, 0, &mut room_a);
             let b = raw_source(wave, op, 1, &mut room_b);
             for (window, row) in result.iter_mut().enumerate() {
                 // The encoding allows only vector registers here.

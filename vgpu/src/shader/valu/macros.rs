@@ -1,8 +1,8 @@
 //! Tables of operations.
 //!
-//! A row names the opcode, what one lane computes, and how the function is selected: `hot` operations have
-//! functions for the common operand kinds, `cold` ones go through `access`. Each macro makes one unit struct per
-//! row, its lane function, and the table's `bind`.
+//! A row names the opcode, what one lane computes, and how the function is selected: `hot` operations have functions
+//! for the common operand kinds at the vector levels, `cold` ones go through `access`. Each macro makes one unit struct
+//! per row, its lane function, and the table's `bind`.
 
 /// The function of a row.
 macro_rules! function_of_class {

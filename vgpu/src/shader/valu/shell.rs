@@ -1,11 +1,12 @@
 //! How an operation on lanes becomes a function on registers.
 //!
-//! An operation defines what it computes in one lane ([`Lane`] and its relatives); the shells here loop over the
-//! lanes. [`Plain`] reads registers in place and is specialised by which sources are uniform; [`General`] handles
-//! everything else through `access`. If MODE is not the usual one, both use the exact model.
+//! An operation defines what it computes in one lane ([`Lane`] and its relatives); the shells here loop over the lanes.
+//! [`Plain`] reads registers in place and is specialised by which sources are uniform; [`General`] handles everything
+//! else through `access`, and all of it at the baseline. If MODE is not the usual one, both use the exact model.
 //!
-//! Contract: a shell writes active lanes only. The loops have constant bounds and no branches, so that the compiler
-//! turns them into vector code of the level that the function is bound to.
+//! Contract: a shell writes active lanes only. The loops that compute have constant bounds and no branches, so that the
+//! compiler turns them into vector code of the level that the function is bound to. General operations read and write
+//! through functions that are compiled once.
 
 mod approximation;
 mod packed;

@@ -169,7 +169,7 @@ impl<const SIGNED: bool> Operation for MultiplyAddWide<SIGNED> {
             let mut room_c = [Row([0; LANES]); 2];
             let a = raw_source(wave, op, 0, &mut room_a);
             let b = raw_source(wave, op, 1, &mut room_b);
-            let c = WideSource::new(wave, op, &[false, false, true], 2, &mut room_c);
+            let c = WideSource::new(wave, op, 2, &mut room_c);
             for lane in 0..LANES {
                 let (x, y, z) = (a.0[lane], b.0[lane], c.get(lane));
                 let (sum, carry) = if SIGNED {

@@ -6,7 +6,7 @@ use super::{Approximation, ResultKind, finish, multiply_result};
 use crate::shader::float::{Mode, approximate};
 use crate::shader::machine::Machine;
 use crate::shader::micro::{Flow, MicroOp};
-use crate::shader::valu::access::{clamp_half_lane, clamp_single_lane, mask_source, sources};
+use crate::shader::valu::access::{clamp_half_lane, clamp_single_lane, mask_source, source};
 use crate::shader::valu::operand::{Packed, Parts};
 use crate::shader::wave::{LANES, Row, Wave};
 use crate::simd::{Executor, Level, Operation};
@@ -20,9 +20,8 @@ impl<A: Approximation> Operation for Approximate<A> {
     #[inline(always)]
     fn execute(wave: &mut Wave, op: &MicroOp, _machine: &mut Machine<'_>) -> Flow {
         let bias = if A::RESULT == ResultKind::Single { wave.approximation_bias } else { 0 };
-        let mut rooms = [Row([0; LANES]); 3];
-        let [x, ..] = sources(wave, op, 1, &mut rooms);
-        let mut result = Row(A::compute(x.0));
+        let mut room = Row([0; LANES]);
+        let mut result = Row(A::compute(source(wave, op, 0, &mut room).0));
         for value in &mut result.0 {
             *value = approximate::biased(*value, bias);
         }

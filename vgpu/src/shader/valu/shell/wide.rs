@@ -7,7 +7,7 @@ use crate::shader::float::Mode;
 use crate::shader::machine::Machine;
 use crate::shader::micro::{Flow, MicroOp};
 use crate::shader::valu::access::{
-    Adjust, clamp_double_lane, commit_wide, fetch, fetch_wide, raw_source, raw_wide_source,
+    Adjust, clamp_double_lane, commit_wide, fetch, fetch_wide, raw_wide_source,
 };
 use crate::shader::valu::operand::{Packed, Parts};
 use crate::shader::wave::{LANES, Row, Wave};
@@ -24,64 +24,43 @@ pub(in crate::shader::valu) fn wide<L: WideLane>(parts: &Parts, level: Level) ->
     Some(level.bind::<Wide<L>>())
 }
 
-/// A source of 64 bits, of 32 bits, or absent.
+/// A source of 64 bits, adjusted as it is read.
 pub(in crate::shader::valu) struct WideSource<'a> {
     low: &'a Row,
-    high: Option<&'a Row>,
+    high: &'a Row,
+    /// Of the high dword.
     adjust: Adjust,
-    present: bool,
 }
 
 impl<'a> WideSource<'a> {
-    /// Source `index` of an operation; `widths` says which of its sources are 64 bits wide.
+    /// Source `index` of an operation.
     #[inline(always)]
-    pub fn new(wave: &'a Wave, op: &MicroOp, widths: &[bool], index: usize, room: &'a mut [Row; 2]) -> Self {
-        let modifiers = Packed(op.modifiers);
-        match widths.get(index) {
-            Some(true) => {
-                let [low, high] = raw_wide_source(wave, op, index, room);
-                WideSource {
-                    low,
-                    high: Some(high),
-                    adjust: Adjust::of_high_dword(modifiers, index),
-                    present: true,
-                }
-            }
-            Some(false) => {
-                let low = raw_source(wave, op, index, &mut room[0]);
-                WideSource { low, high: None, adjust: Adjust::of(modifiers, index), present: true }
-            }
-            None => {
-                WideSource { low: &room[0], high: None, adjust: Adjust::of(modifiers, 0), present: false }
-            }
-        }
+    pub fn new(wave: &'a Wave, op: &MicroOp, index: usize, room: &'a mut [Row; 2]) -> Self {
+        let [low, high] = raw_wide_source(wave, op, index, room);
+        WideSource { low, high, adjust: Adjust::of_high_dword(Packed(op.modifiers), index) }
     }
 
     /// The value in one lane.
     #[inline(always)]
     pub fn get(&self, lane: usize) -> u64 {
-        match self.high {
-            Some(high) => self.low.0[lane] as u64 | (self.adjust.apply(high.0[lane]) as u64) << 32,
-            None if self.present => self.adjust.apply(self.low.0[lane]) as u64,
-            None => 0,
-        }
+        self.low.0[lane] as u64 | (self.adjust.apply(self.high.0[lane]) as u64) << 32
     }
 }
 
-/// All sources as two rows each.
+/// All sources as two rows each; `widths` says which of them are 64 bits wide.
 #[inline(never)]
-fn fetch_all(wave: &Wave, op: &MicroOp, sources: &[bool]) -> [[Row; 2]; 3] {
-    [0, 1, 2].map(|index| fetch_either(wave, op, sources, index))
+fn fetch_all(wave: &Wave, op: &MicroOp, widths: &[bool]) -> [[Row; 2]; 3] {
+    [0, 1, 2].map(|index| fetch_either(wave, op, widths, index))
 }
 
 /// A source as two rows; the high one is zero for a 32-bit source.
 pub(in crate::shader::valu) fn fetch_either(
     wave: &Wave,
     op: &MicroOp,
-    sources: &[bool],
+    widths: &[bool],
     index: usize,
 ) -> [Row; 2] {
-    match sources.get(index) {
+    match widths.get(index) {
         Some(true) => fetch_wide(wave, op, index),
         Some(false) => [fetch(wave, op, index), Row([0; LANES])],
         None => [Row([0; LANES]); 2],

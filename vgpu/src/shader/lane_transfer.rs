@@ -1,6 +1,7 @@
 //! What a load or a store of a lane moves: its width, its extension and its place in the register.
 //!
 //! Contract: read off the mnemonic once, when the instruction is translated; execution finds it in the micro operation.
+//! The checker (`check::registers::transfer`) reads mnemonics by itself, so that a mistake here does not hide there.
 
 use zrt_isa::Opcode;
 
@@ -17,16 +18,16 @@ use crate::shader::wave::LANES;
 /// | 7:6 | place of a narrow value in the register: 0 all of it, 1 low half, 2 high half |
 /// | 8 | store |
 #[derive(Clone, Copy)]
-pub(crate) struct Transfer(u32);
+pub(crate) struct LaneTransfer(u32);
 
-impl Transfer {
+impl LaneTransfer {
     const SIGNED: u32 = 1 << 5;
     const LOW: u32 = 1 << 6;
     const HIGH: u32 = 2 << 6;
     const STORE: u32 = 1 << 8;
 
     /// Of an opcode; `None` if it neither loads nor stores. The four families use the same names.
-    pub fn of(opcode: Opcode) -> Option<Transfer> {
+    pub fn of(opcode: Opcode) -> Option<LaneTransfer> {
         let (_, operation) = opcode.mnemonic().split_once('_')?;
         let (direction, rest) = match operation.strip_prefix("load_") {
             Some(rest) => (0, rest),
@@ -48,7 +49,7 @@ impl Transfer {
             "b128" => 16,
             _ => return None,
         };
-        Some(Transfer(bytes | place | direction))
+        Some(LaneTransfer(bytes | place | direction))
     }
 
     /// Writes it into a micro operation.
@@ -56,10 +57,10 @@ impl Transfer {
         op.modifiers = self.0;
     }
 
-    /// That [`Transfer::describe`] wrote.
+    /// What [`LaneTransfer::describe`] wrote.
     #[inline(always)]
-    pub fn in_op(op: &MicroOp) -> Transfer {
-        Transfer(op.modifiers)
+    pub fn in_op(op: &MicroOp) -> LaneTransfer {
+        LaneTransfer(op.modifiers)
     }
 
     /// From a register to memory.
@@ -113,12 +114,14 @@ mod tests {
     #[test]
     fn a_mnemonic_says_what_moves() {
         let moves =
-            |opcode: Opcode| Transfer::of(opcode).map(|of| (of.is_store(), of.bytes(), of.is_narrow()));
+            |opcode: Opcode| LaneTransfer::of(opcode).map(|of| (of.is_store(), of.bytes(), of.is_narrow()));
         assert_eq!(moves(Opcode::GlobalLoadB96), Some((false, 12, false)));
         assert_eq!(moves(Opcode::ScratchStoreB128), Some((true, 16, false)));
         assert_eq!(moves(Opcode::BufferLoadD16HiI8), Some((false, 1, true)));
         assert_eq!(moves(Opcode::FlatStoreD16HiB16), Some((true, 2, true)));
         assert_eq!(moves(Opcode::GlobalLoadAddtidB32), Some((false, 4, false)));
+        let is_high = |opcode: Opcode| LaneTransfer::of(opcode).is_some_and(LaneTransfer::is_in_high_half);
+        assert!(is_high(Opcode::GlobalStoreD16HiB8) && !is_high(Opcode::GlobalStoreB8));
         for other in [Opcode::GlobalAtomicAddU32, Opcode::GlobalLoadTrB128, Opcode::GlobalInv] {
             assert_eq!(moves(other), None, "{}", other.mnemonic());
         }
@@ -139,7 +142,7 @@ mod tests {
             (Opcode::GlobalLoadD16HiB16, 0x8001, 0x8001_5678),
         ] {
             let mut row = [raw; LANES];
-            Transfer::of(opcode).unwrap().place(&mut row, &old);
+            LaneTransfer::of(opcode).unwrap().place(&mut row, &old);
             assert_eq!(row, [expected; LANES], "{}", opcode.mnemonic());
         }
     }
