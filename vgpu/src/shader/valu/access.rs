@@ -87,15 +87,10 @@ pub(super) fn raw_sources<'a>(
     count: usize,
     rooms: &'a mut [Row; 3],
 ) -> [&'a Row; 3] {
-    let [room_a, room_b, room_c] = rooms;
-    let a = raw_source(wave, op, 0, room_a);
-    let b = if count > 1 { raw_source(wave, op, 1, room_b) } else { a };
-    let c = if count > 2 { raw_source(wave, op, 2, room_c) } else { a };
-    [a, b, c]
+    up_to_three(count, rooms, |index, room| raw_source(wave, op, index, room))
 }
 
-/// The first `count` 32-bit or 16-bit sources with all adjustments; an absent one is the first. A register that
-/// needs no adjustment is read in place.
+/// The first `count` 32-bit or 16-bit sources with all adjustments; an absent one is the first.
 #[inline(never)]
 pub(super) fn sources<'a>(
     wave: &'a Wave,
@@ -103,14 +98,22 @@ pub(super) fn sources<'a>(
     count: usize,
     rooms: &'a mut [Row; 3],
 ) -> [&'a Row; 3] {
-    let [room_a, room_b, room_c] = rooms;
-    let a = source(wave, op, 0, room_a);
-    let b = if count > 1 { source(wave, op, 1, room_b) } else { a };
-    let c = if count > 2 { source(wave, op, 2, room_c) } else { a };
+    up_to_three(count, rooms, |index, room| source(wave, op, index, room))
+}
+
+#[inline(always)]
+fn up_to_three<'a>(
+    count: usize,
+    [room_a, room_b, room_c]: &'a mut [Row; 3],
+    read: impl Fn(usize, &'a mut Row) -> &'a Row,
+) -> [&'a Row; 3] {
+    let a = read(0, room_a);
+    let b = if count > 1 { read(1, room_b) } else { a };
+    let c = if count > 2 { read(2, room_c) } else { a };
     [a, b, c]
 }
 
-/// One of these.
+/// A 32-bit or 16-bit source with all adjustments. A register that needs none is read in place.
 pub(super) fn source<'a>(wave: &'a Wave, op: &MicroOp, index: usize, room: &'a mut Row) -> &'a Row {
     if Adjust::of(Packed(op.modifiers), index).changes_nothing() {
         return raw_source(wave, op, index, room);
