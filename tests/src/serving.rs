@@ -206,3 +206,26 @@ pub fn checked_session_over(
     }
     (session, gpu)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::repository_model;
+    use zrt_engine::gguf::Gguf;
+
+    /// A question that misses one of these would be answered with another model's tokens.
+    #[test]
+    fn a_fingerprint_has_the_bytes_of_tensors_and_the_configuration() {
+        let mut file = std::fs::read(repository_model("tales-llama-Q4_K_M.gguf")).expect("in the repository");
+        let of = |file: &[u8]| {
+            Model::load(Arc::new(Gguf::from_bytes(file.to_vec()).expect("a file"))).expect("a model")
+        };
+        let mut model = of(&file);
+        let before = fingerprint(&model);
+        assert_eq!(fingerprint(&of(&file)), before);
+        *file.last_mut().expect("tensors end it") ^= 1;
+        assert_ne!(fingerprint(&of(&file)), before, "a byte of a tensor");
+        model.config.layers -= 1;
+        assert_ne!(fingerprint(&model), before, "the configuration");
+    }
+}

@@ -114,7 +114,7 @@ fn run_stages(arguments: &TestArguments, skips: &mut Skips) -> Result<(), Box<dy
     }
     let mut tests = None;
     if arguments.all_passes || arguments.long {
-        apart::beside(skips, |skips| {
+        apart::beside(passes::PASSES, skips, |skips| {
             suite(arguments, &mut tests, skips)?;
             further_passes(passes::PASSES, &mut tests, skips)
         })?;

@@ -79,8 +79,9 @@ pub const LEFT_OUT: &[LeftOut] = &[
     LeftOut {
         target: "tests/integers_unchecked",
         names: &["further_modes::"],
-        stays: "the same with A16 (steps_of_several_bands_agree, keys_and_values_of_steps_of_tiles_are, the_megakernel_gives), \
-                A8 in dispatches (dispatches_give); F32 in bands is asm/matmul's (matmul_of_several_bands_of_rows)",
+        stays: "the same with A16 (steps_of_several_bands_agree, keys_and_values_of_steps_of_tiles_are, \
+                the_megakernel_gives), A8 in dispatches (dispatches_give); F32 in bands is asm/matmul's \
+                (matmul_of_several_bands_of_rows)",
     },
     LeftOut {
         target: "tests/kernel_lint",
@@ -147,9 +148,7 @@ pub fn targets(tests: &[TestBinary]) -> Result<Vec<&TestBinary>, String> {
 pub fn count(tests: &[TestBinary]) -> Result<usize, Box<dyn Error>> {
     let mut count = 0;
     for test in targets(tests)? {
-        let cases = cases_of(test)?;
-        let cases: Vec<&str> = cases.iter().map(String::as_str).collect();
-        count += count_of(&test.name(), names(&test.name()), &cases)?;
+        count += count_of(&test.name(), names(&test.name()), &cases_of(test)?)?;
     }
     Ok(count)
 }
@@ -163,12 +162,11 @@ fn cases_of(test: &TestBinary) -> Result<Vec<String>, Box<dyn Error>> {
 
 /// Refuses arguments of a pass that choose cases by a name that none has: the pass would show less than it says.
 pub fn check_filters(pass: &str, test: &TestBinary, arguments: &[&str]) -> Result<(), Box<dyn Error>> {
-    let mut filters = arguments.iter().filter(|argument| !argument.starts_with("--")).peekable();
-    if filters.peek().is_none() {
+    let filters: Vec<&str> = arguments.iter().copied().filter(|one| !one.starts_with("--")).collect();
+    if filters.is_empty() {
         return Ok(());
     }
-    let cases = cases_of(test)?;
-    match filters.find(|filter| !cases.iter().any(|case| case.contains(**filter))) {
+    match unmet(&filters, &cases_of(test)?) {
         Some(filter) => {
             Err(format!("pass {pass}: no case of {} has {filter} in its name", test.name()).into())
         }
@@ -176,9 +174,14 @@ pub fn check_filters(pass: &str, test: &TestBinary, arguments: &[&str]) -> Resul
     }
 }
 
+/// The first filter that is part of no case's name.
+fn unmet<'a>(filters: &[&'a str], cases: &[String]) -> Option<&'a str> {
+    filters.iter().copied().find(|filter| !cases.iter().any(|case| case.contains(filter)))
+}
+
 /// The same for one target with these cases.
-fn count_of(target: &str, names: &[&str], cases: &[&str]) -> Result<usize, String> {
-    if let Some(name) = names.iter().find(|name| !cases.iter().any(|case| case.contains(*name))) {
+fn count_of(target: &str, names: &[&str], cases: &[String]) -> Result<usize, String> {
+    if let Some(name) = unmet(names, cases) {
         return Err(format!("left out: no case of {target} has {name} in its name"));
     }
     let left = cases.iter().filter(|case| names.iter().any(|name| case.contains(name))).count();
@@ -208,8 +211,15 @@ mod tests {
     }
 
     #[test]
+    fn a_filter_that_chooses_nothing_is_found() {
+        let cases = ["one::first".to_owned(), "two".to_owned()];
+        assert_eq!(unmet(&["one::", "tw"], &cases), None);
+        assert_eq!(unmet(&["one::", "three"], &cases), Some("three"));
+    }
+
+    #[test]
     fn a_name_of_no_case_and_a_row_that_leaves_nothing_are_refused() {
-        let cases = ["long::one", "long::two", "three"];
+        let cases = ["long::one", "long::two", "three"].map(str::to_owned);
         assert_eq!(count_of("a/b", &["long::"], &cases), Ok(2));
         let unknown = count_of("a/b", &["long::", "four"], &cases).unwrap_err();
         assert!(unknown.contains("no case of a/b has four"), "{unknown}");

@@ -1,7 +1,7 @@
 //! `cargo xtask test --long`: what takes hours, after everything else.
 //!
 //! Contract: each stage of [`run`] runs once and may not fail; what it cannot run is recorded as skipped. The first one
-//! is the cases that every other run leaves out ([`left_out`], [`passes::IN_FULL`]); the others run for longer, over
+//! is the cases that every other run leaves out ([`left_out`], [`passes::REST`]); the others run for longer, over
 //! more inputs, or again for each planted mistake. Cost: about three hours on two cores.
 
 use super::binaries::TestBinary;
@@ -30,7 +30,7 @@ const MUTATED_PROGRAMS: &[&str] = &["--mutants", "240", "--seed", "500"];
 /// Runs all stages. `tests` are the workspace's; they are compiled if they are not yet.
 pub fn run(tests: &mut Option<Vec<TestBinary>>, skips: &mut Skips) -> Result<(), Box<dyn Error>> {
     sweeps(compiled(tests)?, skips)?;
-    further_passes(passes::IN_FULL, tests, skips)?;
+    further_passes(passes::REST, tests, skips)?;
     campaign("differential, correct programs", CORRECT_PROGRAMS, &["clang-19", "clang-22"], skips)?;
     campaign("differential, mutated programs", MUTATED_PROGRAMS, &["clang-22"], skips)?;
     rule_breakers(compiled(tests)?)?;

@@ -190,21 +190,19 @@ const KERNEL_6_8: Settings = &[("ZRT_VIRTUAL_KERNEL", Value::Is("6.8"))];
 const KERNEL_6_12: Settings = &[("ZRT_VIRTUAL_KERNEL", Value::Is("6.12"))];
 const KERNEL_6_17: Settings = &[("ZRT_VIRTUAL_KERNEL", Value::Is("6.17"))];
 
-/// What the passes of the same names leave to a long run: their suites with every case.
-pub const IN_FULL: &[Pass] = &[
-    in_full("fill", FILLED),
-    in_full("kernel-6.8", KERNEL_6_8),
-    in_full("kernel-6.12", KERNEL_6_12),
-    in_full("kernel-6.17", KERNEL_6_17),
+/// What the passes of the same names leave to a long run.
+pub const REST: &[Pass] = &[
+    rest("fill", FILLED, &[FAULTS]),
+    rest("kernel-6.8", KERNEL_6_8, &[FAULTS]),
+    rest("kernel-6.12", KERNEL_6_12, &[FAULTS, OTHER_SESSIONS]),
+    rest("kernel-6.17", KERNEL_6_17, &[FAULTS, OTHER_SESSIONS]),
 ];
 
-const fn in_full(name: &'static str, environment: Settings) -> Pass {
-    let targets: &[Target] = &[("bringup/zrt_bringup", &[]), ("tests/sessions", &[])];
-    Pass {
-        name,
-        about: "with the cases that the short pass leaves out",
-        does: Does::Again { environment, targets },
-    }
+const FAULTS: Target = ("bringup/zrt_bringup", &["each_planted_fault"]);
+const OTHER_SESSIONS: Target = ("tests/sessions", &["--skip", "a_draining_session"]);
+
+const fn rest(name: &'static str, environment: Settings, targets: &'static [Target]) -> Pass {
+    Pass { name, about: "what the short pass leaves out", does: Does::Again { environment, targets } }
 }
 
 const FILL_PASS: Pass = Pass {
