@@ -4,7 +4,7 @@
 //! workgroup 256 1 1
 //! vgprs 192
 //! sgprs 98
-//! lds 16384
+//! lds 28800
 
 .include "include/protocol.inc"
 .include "include/machine.inc"

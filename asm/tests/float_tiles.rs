@@ -332,7 +332,7 @@ fn a_fault_is_seen() {
 /// f32 body takes.
 #[test]
 fn products_stay_within_their_budget() {
-    let expected = [(Format::F16, [0.0134, 0.0072, 0.0071]), (Format::BF16, [0.0144, 0.0077, 0.0076])];
+    let expected = [(Format::F16, [0.0146, 0.0075, 0.0074]), (Format::BF16, [0.0156, 0.0080, 0.0079])];
     let (mut table, mut expected_table) = (String::new(), String::new());
     for (format, expected) in expected {
         let product = Product::new(format, 128, 4096, 128);

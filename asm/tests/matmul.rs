@@ -147,7 +147,7 @@ fn formats_of(columns: usize) -> impl Iterator<Item = Format> {
 
 #[test]
 fn matmul_of_every_format_and_shape() {
-    for columns in [4, 12, 32, 64, 96, 172, 256, 512, 768, 1056, 1100, 2048, 2304] {
+    for columns in [4, 12, 32, 64, 96, 172, 256, 300, 512, 768, 1056, 1100, 1356, 2048, 2304] {
         for format in formats_of(columns) {
             for weight_rows in [1, 37, 130] {
                 let product = Product::new(format, weight_rows, columns, 3);
@@ -286,37 +286,37 @@ fn a_fault_in_the_product_is_seen() {
     }
 }
 
-/// The tables of docs/kernels.md, and the budget of 0.4 wave instructions per byte of weights with one row. Formats
+/// The tables of docs/kernels.md, and the budget of 0.42 wave instructions per byte of weights with one row. Formats
 /// with few bytes or a table of values have budgets of their own.
 #[test]
 fn matmul_stays_within_its_budget() {
     let expected = [
-        (Format::F32, [[0.023, 0.010], [0.031, 0.014], [0.017, 0.010]]),
-        (Format::F16, [[0.068, 0.024], [0.091, 0.032], [0.055, 0.022]]),
-        (Format::BF16, [[0.060, 0.023], [0.081, 0.031], [0.047, 0.021]]),
-        (Format::Q8_0, [[0.143, 0.045], [0.192, 0.061], [0.117, 0.042]]),
-        (Format::Q4_0, [[0.272, 0.084], [0.365, 0.116], [0.222, 0.079]]),
-        (Format::Q4_K, [[0.296, 0.088], [0.398, 0.120], [0.243, 0.082]]),
-        (Format::Q6_K, [[0.221, 0.062], [0.297, 0.085], [0.184, 0.058]]),
-        (Format::Q4_1, [[0.251, 0.077], [0.338, 0.105], [0.208, 0.072]]),
-        (Format::Q5_0, [[0.254, 0.073], [0.340, 0.100], [0.214, 0.069]]),
-        (Format::Q5_1, [[0.234, 0.067], [0.314, 0.092], [0.198, 0.063]]),
-        (Format::Q2_K, [[0.531, 0.153], [0.713, 0.209], [0.448, 0.144]]),
-        (Format::Q3_K, [[0.438, 0.120], [0.588, 0.163], [0.375, 0.113]]),
-        (Format::Q5_K, [[0.269, 0.075], [0.361, 0.102], [0.229, 0.071]]),
-        (Format::IQ4_NL, [[0.390, 0.099], [0.523, 0.135], [0.341, 0.094]]),
-        (Format::IQ4_XS, [[0.430, 0.107], [0.576, 0.146], [0.378, 0.102]]),
-        (Format::MXFP4, [[0.413, 0.105], [0.554, 0.143], [0.361, 0.100]]),
-        (Format::IQ_CODES, [[0.435, 0.107], [0.583, 0.146], [0.382, 0.102]]),
-        (Format::INT8, [[0.144, 0.043], [0.193, 0.059], [0.120, 0.041]]),
-        (Format::FP8, [[0.115, 0.040], [0.155, 0.054], [0.091, 0.037]]),
+        (Format::F32, [[0.025, 0.012], [0.034, 0.016], [0.018, 0.011]]),
+        (Format::F16, [[0.072, 0.026], [0.097, 0.035], [0.058, 0.024]]),
+        (Format::BF16, [[0.064, 0.025], [0.087, 0.034], [0.050, 0.023]]),
+        (Format::Q8_0, [[0.149, 0.047], [0.200, 0.064], [0.121, 0.044]]),
+        (Format::Q4_0, [[0.282, 0.089], [0.379, 0.122], [0.230, 0.084]]),
+        (Format::Q4_K, [[0.306, 0.092], [0.411, 0.126], [0.251, 0.086]]),
+        (Format::Q6_K, [[0.228, 0.066], [0.306, 0.089], [0.189, 0.061]]),
+        (Format::Q4_1, [[0.261, 0.081], [0.350, 0.111], [0.215, 0.076]]),
+        (Format::Q5_0, [[0.262, 0.077], [0.352, 0.105], [0.220, 0.073]]),
+        (Format::Q5_1, [[0.242, 0.071], [0.324, 0.096], [0.203, 0.067]]),
+        (Format::Q2_K, [[0.549, 0.161], [0.737, 0.220], [0.462, 0.152]]),
+        (Format::Q3_K, [[0.451, 0.126], [0.606, 0.171], [0.385, 0.119]]),
+        (Format::Q5_K, [[0.277, 0.079], [0.372, 0.107], [0.235, 0.074]]),
+        (Format::IQ4_NL, [[0.401, 0.104], [0.537, 0.142], [0.349, 0.099]]),
+        (Format::IQ4_XS, [[0.441, 0.112], [0.591, 0.153], [0.386, 0.106]]),
+        (Format::MXFP4, [[0.424, 0.110], [0.569, 0.150], [0.370, 0.104]]),
+        (Format::IQ_CODES, [[0.445, 0.112], [0.597, 0.152], [0.390, 0.106]]),
+        (Format::INT8, [[0.149, 0.046], [0.200, 0.062], [0.124, 0.043]]),
+        (Format::FP8, [[0.120, 0.042], [0.162, 0.057], [0.095, 0.039]]),
     ];
     let (mut table, mut expected_table) = (String::new(), String::new());
     for (format, ratios) in expected {
         let budget = match format {
-            Format::Q2_K => 0.72,
-            Format::Q3_K | Format::IQ4_NL | Format::IQ4_XS | Format::MXFP4 | Format::IQ_CODES => 0.59,
-            _ => 0.4,
+            Format::Q2_K => 0.75,
+            Format::Q3_K | Format::IQ4_NL | Format::IQ4_XS | Format::MXFP4 | Format::IQ_CODES => 0.61,
+            _ => 0.42,
         };
         for ((weight_rows, columns), expected) in [(256, 256), (256, 768), (64, 4096)].into_iter().zip(ratios)
         {
@@ -419,7 +419,7 @@ fn check_embed(format: Format, columns: usize, tokens: &[u32], alive: u128, grou
 
 #[test]
 fn embed_of_every_format() {
-    for columns in [4, 64, 172, 256, 768, 1100, 2304, 8448] {
+    for columns in [4, 64, 172, 256, 300, 768, 1100, 2304, 8448] {
         for format in formats_of(columns) {
             check_embed(format, columns, &[0, 8, 3, 9, u32::MAX], 0b11101, None);
         }

@@ -3,14 +3,16 @@
 //! Contract: bits are moved, never computed with: the device sees the same scales and quants as the file, but for types
 //! with a codebook, which become codes of 4 bits. Planes start on 256-byte boundaries. Quantised rows lie in tiles of
 //! [`TILE_ROWS`], so that lanes with a weight row each load what lies side by side; rows, chunks and scales that a tile
-//! or segment lacks are zeros. Repacking runs once at load and allocates the packed tensor.
+//! or segment lacks are zeros. Rows of floats lie one after the other, of each segment the pieces of [`PIECE_BYTES`] in
+//! the order in which lanes with a chunk each load them. Vectors stay as in the file. Repacking runs once at load and
+//! allocates the packed tensor.
 
 mod repack;
 
 use crate::gguf::{TensorKind, codebooks};
 use zrt_mem::ByteLen;
 use zrt_mem::heap::{Region, RegionPlanner};
-use zrt_protocol::{SEGMENT_BLOCKS, TILE_ROWS};
+use zrt_protocol::{PIECE_BYTES, SEGMENT_BLOCKS, TILE_ROWS};
 
 /// Maximum number of planes of a weight.
 pub const PLANES_MAX: usize = 4;
@@ -24,6 +26,8 @@ pub struct WeightLayout {
     pub planes: [Option<Region>; PLANES_MAX],
     /// Length of the whole weight.
     pub len: ByteLen,
+    /// Whether it stays as in the file.
+    pub is_vector: bool,
 }
 
 /// Rows of a tile.
@@ -34,7 +38,7 @@ const SEGMENT_CHUNKS: u64 = SEGMENT_BLOCKS as u64;
 /// What a plane holds, in units of so many bytes, and so the order in which these lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Plane {
-    /// Rows as in the file, in elements.
+    /// Rows one after the other, in elements: of each whole segment its pieces, then the rest as in the file.
     Rows(u64),
     /// Values of each chunk: a tile's chunks one after the other, of each its 16 rows.
     Values(u64),
@@ -154,9 +158,14 @@ fn code_table(kind: TensorKind) -> Option<CodeTable> {
 }
 
 impl WeightLayout {
-    /// The layout of `rows` rows of `columns` columns of `kind`; `None` for a type without a kernel, for columns that
-    /// are no whole blocks, or on overflow.
+    /// The layout of a matrix of `rows` rows of `columns` columns of `kind`; `None` for a type without a kernel, for
+    /// columns that are no whole blocks, or on overflow.
     pub fn new(kind: TensorKind, rows: u64, columns: u64) -> Option<WeightLayout> {
+        WeightLayout::with(kind, rows, columns, false)
+    }
+
+    /// The same of a weight that is a vector if `is_vector`.
+    pub fn with(kind: TensorKind, rows: u64, columns: u64, is_vector: bool) -> Option<WeightLayout> {
         if !columns.is_multiple_of(kind.block_elements()) {
             return None;
         }
@@ -170,7 +179,7 @@ impl WeightLayout {
         if code_table(kind).is_some() {
             planes[PLANES_MAX - 1] = Some(planner.push(ByteLen(CODE_TABLE_BYTES))?);
         }
-        Some(WeightLayout { planes, len: planner.len()? })
+        Some(WeightLayout { planes, len: planner.len()?, is_vector })
     }
 
     /// Bytes of the planes, without what aligns them.
@@ -183,6 +192,10 @@ impl WeightLayout {
         let mut packed = vec![0; self.len.0 as usize];
         if !kind.is_quantised() {
             packed[..file.len()].copy_from_slice(file);
+            if !self.is_vector {
+                let chunk = CHUNK_COLUMNS * kind.block_bytes() / kind.block_elements();
+                rows_of_pieces(&mut packed[..file.len()], file, columns, chunk as usize);
+            }
             return packed;
         }
         let starts = self.planes.map(|plane| plane.map_or(0, |region| region.offset.0));
@@ -203,6 +216,24 @@ impl WeightLayout {
             });
         }
         packed
+    }
+}
+
+/// Orders the pieces of whole segments in rows of floats, of which a chunk has `chunk` bytes.
+fn rows_of_pieces(packed: &mut [u8], file: &[u8], columns: u64, chunk: usize) {
+    const PIECE: usize = PIECE_BYTES as usize;
+    let segment = chunk * SEGMENT_CHUNKS as usize;
+    let row = columns as usize * chunk / CHUNK_COLUMNS as usize;
+    if row == 0 {
+        return;
+    }
+    for (packed, file) in packed.chunks_exact_mut(row).zip(file.chunks_exact(row)) {
+        for (packed, file) in packed.chunks_exact_mut(segment).zip(file.chunks_exact(segment)) {
+            for (number, piece) in file.chunks_exact(PIECE).enumerate() {
+                let (of_segment, of_chunk) = (number * PIECE / chunk, number % (chunk / PIECE));
+                put(packed, (of_chunk * SEGMENT_CHUNKS as usize + of_segment) * PIECE, piece);
+            }
+        }
     }
 }
 
@@ -262,6 +293,17 @@ mod tests {
             f32::from_le_bytes(std::array::from_fn(|byte| self.plane(plane)[at + byte]))
         }
 
+        /// First byte of an element of a row of floats, of `bytes` each.
+        fn float_at(&self, element: usize, bytes: usize) -> usize {
+            let (row, column) = (element / self.columns, element % self.columns);
+            let (segment, chunk, in_chunk) = (column / 256, column / 32 % 8, column % 32 * bytes);
+            let in_row = match segment < self.columns / 256 {
+                true => segment * 256 * bytes + (in_chunk / 32 * 8 + chunk) * 32 + in_chunk % 32,
+                false => column * bytes,
+            };
+            row * self.columns * bytes + in_row
+        }
+
         fn nibble(&self, of: &Place) -> u8 {
             (self.plane(0)[of.chunk * 16 + of.lane % 16] >> (of.lane / 16 * 4)) & 15
         }
@@ -294,6 +336,12 @@ mod tests {
             let five = || f32::from(nibble() | self.bit(of) << 4);
             let of_table = |table: [i8; 16]| f32::from(table[usize::from(nibble())]);
             match kind {
+                TensorKind::F32 => self.single(0, self.float_at(element, 4)),
+                TensorKind::F16 => self.half(0, self.float_at(element, 2)),
+                TensorKind::BF16 => {
+                    let at = self.float_at(element, 2);
+                    f32::from_bits(u32::from_le_bytes([0, 0, self.plane(0)[at], self.plane(0)[at + 1]]))
+                }
                 TensorKind::Q8_0 => self.half(1, scale * 2) * f32::from(byte() as i8),
                 TensorKind::INT8 => self.single(1, scale * 4) * f32::from(byte() as i8),
                 TensorKind::FP8 => self.single(1, scale * 4) * e4m3::value(byte()),
@@ -383,8 +431,9 @@ mod tests {
     #[test]
     fn packed_weights_are_the_files_weights() {
         let mut random = zrt_needs::Random::new(1);
-        for kind in WEIGHT_KINDS.into_iter().filter(|kind| kind.is_quantised()) {
-            for columns in [768, 320].into_iter().filter(|columns| columns % kind.block_elements() == 0) {
+        for kind in WEIGHT_KINDS {
+            for columns in [768, 320, 300].into_iter().filter(|columns| columns % kind.block_elements() == 0)
+            {
                 let elements = 21 * columns as usize;
                 let file = random_file(kind, elements, &mut random);
                 let layout = WeightLayout::new(kind, 21, columns).expect("packed type");
@@ -398,6 +447,15 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_vector_stays_as_in_the_file() {
+        let file: Vec<u8> = (0..4 * 320).map(|byte| (byte % 251) as u8).collect();
+        let layout = WeightLayout::with(TensorKind::F32, 1, 320, true).expect("packed type");
+        assert_eq!(layout.pack(TensorKind::F32, 320, &file), file);
+        let matrix = WeightLayout::new(TensorKind::F32, 1, 320).expect("packed type");
+        assert_ne!(matrix.pack(TensorKind::F32, 320, &file), file);
     }
 
     /// Q3_K has two bytes more in a superblock, so that its scales are aligned; types with a codebook have codes of 4

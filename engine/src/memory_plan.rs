@@ -340,7 +340,8 @@ fn plan_class(
     let mut regions = Vec::new();
     let here = |id: WeightId| id.class == class && placement.heap(model, id) == heap;
     for (id, weight) in model.weights().filter(|(id, _)| here(*id)) {
-        let layout = WeightLayout::new(weight.tensor.kind, weight.rows.into(), weight.columns.into());
+        let (rows, columns) = (weight.rows.into(), weight.columns.into());
+        let layout = WeightLayout::with(weight.tensor.kind, rows, columns, class.is_vector());
         let layout = layout.ok_or_else(|| ExecutorError::NoAdapter {
             executor: "device",
             operation: "weight layout",

@@ -1,12 +1,13 @@
 //! `cargo xtask mutants`: mistakes planted by hand, each of which a named test must notice.
 //!
 //! They are of kinds that a tool which mutates Rust cannot make: orders, assembly, packets, rules of the checking mode.
-//! Contract: the rows of [`table`] and [`assembly`] are planted one at a time into a copy of the repository under
-//! `target/mutants`, which has its own build outputs; no file outside that folder is written. A row whose text is not
-//! found exactly once, or whose mutant does not compile, is an error. Every test must first pass without a mutant.
-//! Cost: a build of what the tests need, then for each row a build of what it touches.
+//! Contract: the rows of [`table`], [`assembly`] and [`products`] are planted one at a time into a copy of the
+//! repository under `target/mutants`, which has its own build outputs; no file outside that folder is written. A row
+//! whose text is not found exactly once, or whose mutant does not compile, is an error. Every test must first pass
+//! without a mutant. Cost: a build of what the tests need, then for each row a build of what it touches.
 
 mod assembly;
+mod products;
 mod runs;
 mod table;
 mod tree;
@@ -39,7 +40,7 @@ impl MutantsArguments {
 
 /// All rows.
 fn all() -> impl Iterator<Item = &'static Mutant> {
-    table::MUTANTS.iter().chain(assembly::MUTANTS)
+    table::MUTANTS.iter().chain(assembly::MUTANTS).chain(products::MUTANTS)
 }
 
 /// Plants and runs, and prints the outcome of each.

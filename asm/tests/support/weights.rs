@@ -99,6 +99,9 @@ pub fn random(format: Format, rows: usize, columns: usize, random: &mut Random) 
         weights.planes[3].extend(CODES_SCALE.to_le_bytes());
     }
     weights.values.extend(weights.blocks.iter().flat_map(|block| (0..32).map(|column| block.value(column))));
+    if format.block() == 4 {
+        weights.planes[0] = in_pieces(rows, columns, &weights.planes[0]);
+    }
     for (plane, order) in weights.planes.iter_mut().zip(orders(format)) {
         *plane = in_tiles(*order, rows, columns, plane);
     }
@@ -164,6 +167,24 @@ fn in_tiles(order: Order, rows: usize, columns: usize, plane: &[u8]) -> Vec<u8> 
             Order::Superblocks(_) => (tile * eights + of) * 16 + row,
         };
         packed[at * unit..][..unit].copy_from_slice(bytes);
+    }
+    packed
+}
+
+/// Rows of floats one after the other. Of 256 columns the first 32 bytes of each of the 8 chunks come first, then the
+/// next 32 bytes of each; what is left of a row is as it was.
+fn in_pieces(rows: usize, columns: usize, plane: &[u8]) -> Vec<u8> {
+    let row_bytes = plane.len() / rows;
+    let chunk_bytes = row_bytes * 32 / columns;
+    let mut packed = Vec::with_capacity(plane.len());
+    for row in plane.chunks(row_bytes) {
+        let (whole, rest) = row.split_at(columns / 256 * 8 * chunk_bytes);
+        for eight in whole.chunks(8 * chunk_bytes) {
+            for from in (0..chunk_bytes).step_by(32) {
+                eight.chunks(chunk_bytes).for_each(|chunk| packed.extend(&chunk[from..from + 32]));
+            }
+        }
+        packed.extend(rest);
     }
     packed
 }

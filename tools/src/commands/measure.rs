@@ -77,7 +77,7 @@ pub struct Arguments {
     /// Most prompt rows in a step of a session
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=i64::from(CHUNK_ROWS_MAX)))]
     pub chunk: Option<u32>,
-    /// Predict the speed on an R9700 instead of measuring: of the model that is given, or of three models. The real
+    /// Predict the speed on an R9700 instead of measuring: of the model that is given, or of four models. The real
     /// kernels run on the virtual device, a few units of each; `docs/prediction.md` describes the model
     #[arg(long, conflicts_with_all = [
         "mode", "slots", "workload", "scale", "chunk", "n_prompt", "n_gen", "repetitions", "prompt", "text_tokens",

@@ -7,7 +7,7 @@ use super::card::{Card, Estimate};
 use super::kernel::Bound;
 use super::peers::{PEERS, Peer};
 use super::samples::{Sampled, Samples, megakernel_residency};
-use super::shapes::{QWEN3_0_6B_Q8_0, QWEN3_8B_Q4_K_M, RELEASES, Shape};
+use super::shapes::{QWEN3_0_6B_BF16, QWEN3_0_6B_Q8_0, QWEN3_8B_Q4_K_M, RELEASES, Shape};
 use super::step::StepPrediction;
 use crate::error::ToolError;
 use crate::loaded_model::LoadedModel;
@@ -18,6 +18,7 @@ use serde::Serialize;
 use std::path::Path;
 use zrt_engine::activations::Activations;
 use zrt_engine::executor::alone::StepRows;
+use zrt_engine::gguf::TensorKind;
 use zrt_engine::kv_format::KvFormat;
 use zrt_engine::model::Model;
 use zrt_engine::session::CHUNK_ROWS_MAX;
@@ -95,7 +96,12 @@ impl Subject {
     /// The models of a command without a model.
     pub fn defaults() -> Result<Vec<Subject>, ToolError> {
         let of_shape = Subject::of_shape;
-        Ok(vec![of_shape(QWEN3_8B_Q4_K_M)?, of_shape(QWEN3_0_6B_Q8_0)?, Subject::of_file(None)?])
+        Ok(vec![
+            of_shape(QWEN3_8B_Q4_K_M)?,
+            of_shape(QWEN3_0_6B_Q8_0)?,
+            of_shape(QWEN3_0_6B_BF16)?,
+            Subject::of_file(None)?,
+        ])
     }
 
     /// Published models for cards of 16 and 32 GB.
@@ -150,10 +156,12 @@ pub fn predict(
 
 /// The modes in which the steps of a model differ: f16 is as f32 where no weight is of 16-bit floats.
 fn modes(model: &Model) -> impl Iterator<Item = Activations> {
-    let has_floats = |mode: Activations| {
-        model.weights().any(|(_, weight)| mode.of_floats(weight.tensor.kind) == Activations::F16)
-    };
-    Activations::ALL.into_iter().filter(move |mode| Activations::DEFINED.contains(mode) || has_floats(*mode))
+    let has = |of: &dyn Fn(TensorKind) -> bool| model.weights().any(|(_, weight)| of(weight.tensor.kind));
+    Activations::ALL.into_iter().filter(move |mode| match mode {
+        Activations::F32 => true,
+        Activations::A8 | Activations::A16 => has(&TensorKind::has_integers),
+        Activations::F16 => has(&|kind| mode.of_floats(kind) == Activations::F16),
+    })
 }
 
 fn record(

@@ -24,6 +24,8 @@ pub enum Storage {
     Q8_0,
     /// The mixture that llama.cpp calls Q4_K - Medium.
     Q4KMedium,
+    /// Every matrix in BF16, as models are published.
+    Bf16,
 }
 
 /// A published model.
@@ -87,6 +89,10 @@ pub const QWEN3_0_6B_Q8_0: Shape = Shape {
     rope_base: 1e6,
     window: 0,
 };
+
+/// Qwen3-0.6B as published.
+pub const QWEN3_0_6B_BF16: Shape =
+    Shape { name: "Qwen3-0.6B BF16", storage: Storage::Bf16, ..QWEN3_0_6B_Q8_0 };
 
 /// Published models for cards of 16 and 32 GB, in Q4_K_M.
 pub const RELEASES: [Shape; 4] = [
@@ -260,6 +266,7 @@ impl Shape {
         match (self.storage, class) {
             _ if class.is_vector() => TensorKind::F32,
             (Storage::Q8_0, _) => TensorKind::Q8_0,
+            (Storage::Bf16, _) => TensorKind::BF16,
             (Storage::Q4KMedium, WeightClass::Output) => TensorKind::Q6_K,
             (Storage::Q4KMedium, WeightClass::Embedding) if !self.has_output => TensorKind::Q6_K,
             (Storage::Q4KMedium, WeightClass::Value | WeightClass::Down) if self.has_more_bits(layer) => {

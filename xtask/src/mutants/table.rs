@@ -1,5 +1,5 @@
 //! The mistakes in Rust: where, what is there, what is put in its place, and the tests that must fail. Those in
-//! assembly are in the table beside this one.
+//! assembly are in the tables beside this one.
 //!
 //! A row names the narrowest tests that are known to notice it. One that no test can notice says why.
 
