@@ -158,7 +158,16 @@ fn static_checks(skips: &mut Skips) -> Result<(), Box<dyn Error>> {
     let documentation = cargo("documentation", &["doc", "--locked", "--workspace", "--no-deps", "--quiet"]);
     run_stage(&Stage { environment: &[("RUSTDOCFLAGS", "-D warnings")], ..documentation }, skips)?;
     if is_present("cargo-deny") {
-        let deny = ["deny", "--locked", "--offline", "check", "bans", "licenses", "sources"];
+        let deny = [
+            "deny",
+            "--locked",
+            "--offline",
+            "check",
+            "--hide-inclusion-graph",
+            "bans",
+            "licenses",
+            "sources",
+        ];
         run_stage(&cargo("dependencies", &deny), skips)?;
     } else {
         skips.stage("dependencies", "cargo-deny is not installed");

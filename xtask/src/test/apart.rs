@@ -1,10 +1,10 @@
 //! Passes that stand apart, beside the rest of the suite.
 //!
-//! Contract: a pass that compiles into a folder of its own shares no file with the suite. The suite leaves a part of
-//! the processors idle wherever one compilation waits for another, and at the end of each stage; what runs here takes
-//! that part. A failure here is printed at once, and the suite goes on; after a failure of the suite no further pass is
-//! started. The outcome has the errors of both. Processor times that the suite prints meanwhile include those of what
-//! ends here.
+//! Contract: a pass that compiles into a folder of its own shares no file with the suite; one that shares the suite's
+//! folder waits for cargo's lock on it. The suite leaves a part of the processors idle wherever one compilation waits
+//! for another, and at the end of each stage; what runs here takes that part. A failure here is printed at once, and
+//! the suite goes on; after a failure of the suite no further pass is started. The outcome has the errors of both.
+//! Processor times that the suite prints meanwhile include those of what ends here.
 
 use super::passes::{Does, Pass, Work};
 use super::skips::Skips;
@@ -12,6 +12,10 @@ use std::error::Error;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Instant;
+
+/// How far these passes stand back: with a third of the suite's weight they take what it leaves idle, and still end
+/// before it.
+const NICENESS: i32 = 5;
 
 /// Runs `suite`, and beside it those of `passes` that stand apart.
 pub fn beside(
@@ -22,6 +26,8 @@ pub fn beside(
     let has_failed = AtomicBool::new(false);
     let outcomes = thread::scope(|scope| {
         let apart = scope.spawn(|| {
+            // On Linux a priority is a thread's, and what it starts inherits it. Refused, all share alike.
+            let _ = rustix::process::setpriority_process(None, NICENESS);
             let mut skips = Skips::default();
             let outcome = passes_apart(passes, &has_failed, &mut skips).map_err(|error| error.to_string());
             if let Err(error) = &outcome {
