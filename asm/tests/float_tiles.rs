@@ -170,7 +170,7 @@ impl Product {
 #[test]
 fn products_of_every_shape() {
     for format in FORMATS {
-        for columns in [4, 20, 32, 60, 256, 1056] {
+        for columns in [4, 20, 32, 60, 256, 300, 428, 508, 1056] {
             for (weight_rows, rows) in [(1, 9), (17, 16), (150, 17), (17, 33), (1, 64), (150, 128)] {
                 let product = Product::new(format, weight_rows, columns, rows);
                 product.check(Case::active(rows));

@@ -1,18 +1,19 @@
 //! Layout of weights in device memory, and the repacking of GGUF blocks into it (`docs/kernels.md`, weight layouts).
 //!
-//! Contract: bits are moved, never computed with: the device sees the same scales and quants as the file, but for types
-//! with a codebook, which become codes of 4 bits. Planes start on 256-byte boundaries. Quantised rows lie in tiles of
-//! [`TILE_ROWS`], so that lanes with a weight row each load what lies side by side; rows, chunks and scales that a tile
-//! or segment lacks are zeros. Rows of floats lie one after the other, of each segment the pieces of [`PIECE_BYTES`] in
-//! the order in which lanes with a chunk each load them. Vectors stay as in the file. Repacking runs once at load and
-//! allocates the packed tensor.
+//! Contract: bits are moved, never computed with: the device sees the same scales and quants as the file, but for
+//! types with a codebook, which become codes of 4 bits. Planes start on 256-byte boundaries. Quantised rows lie in
+//! tiles of [`TILE_ROWS`], so that lanes with a weight row each load what lies side by side; rows, chunks and scales
+//! that a tile or segment lacks are zeros. Rows of floats lie one after the other, of each whole segment the pieces of
+//! [`FLOAT_PIECE_BYTES`] in the order in which lanes with a chunk each load them. Vectors stay as in the file.
+//! Repacking runs once at load and allocates the packed tensor.
 
 mod repack;
 
 use crate::gguf::{TensorKind, codebooks};
+use crate::weights::WeightClass;
 use zrt_mem::ByteLen;
 use zrt_mem::heap::{Region, RegionPlanner};
-use zrt_protocol::{PIECE_BYTES, SEGMENT_BLOCKS, TILE_ROWS};
+use zrt_protocol::{FLOAT_PIECE_BYTES, SEGMENT_BLOCKS, TILE_ROWS};
 
 /// Maximum number of planes of a weight.
 pub const PLANES_MAX: usize = 4;
@@ -26,8 +27,24 @@ pub struct WeightLayout {
     pub planes: [Option<Region>; PLANES_MAX],
     /// Length of the whole weight.
     pub len: ByteLen,
-    /// Whether it stays as in the file.
-    pub is_vector: bool,
+    /// In which order its floats lie.
+    pub order: FloatOrder,
+}
+
+/// The order of floats in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FloatOrder {
+    /// As in the file: of vectors.
+    File,
+    /// As products load them: of matrices.
+    Loads,
+}
+
+impl FloatOrder {
+    /// That of a weight.
+    pub const fn of(class: WeightClass) -> FloatOrder {
+        if class.is_vector() { FloatOrder::File } else { FloatOrder::Loads }
+    }
 }
 
 /// Rows of a tile.
@@ -161,11 +178,11 @@ impl WeightLayout {
     /// The layout of a matrix of `rows` rows of `columns` columns of `kind`; `None` for a type without a kernel, for
     /// columns that are no whole blocks, or on overflow.
     pub fn new(kind: TensorKind, rows: u64, columns: u64) -> Option<WeightLayout> {
-        WeightLayout::with(kind, rows, columns, false)
+        WeightLayout::in_order(kind, rows, columns, FloatOrder::Loads)
     }
 
-    /// The same of a weight that is a vector if `is_vector`.
-    pub fn with(kind: TensorKind, rows: u64, columns: u64, is_vector: bool) -> Option<WeightLayout> {
+    /// The same of a weight whose floats, if it has any, lie in this order.
+    pub fn in_order(kind: TensorKind, rows: u64, columns: u64, order: FloatOrder) -> Option<WeightLayout> {
         if !columns.is_multiple_of(kind.block_elements()) {
             return None;
         }
@@ -179,7 +196,7 @@ impl WeightLayout {
         if code_table(kind).is_some() {
             planes[PLANES_MAX - 1] = Some(planner.push(ByteLen(CODE_TABLE_BYTES))?);
         }
-        Some(WeightLayout { planes, len: planner.len()?, is_vector })
+        Some(WeightLayout { planes, len: planner.len()?, order })
     }
 
     /// Bytes of the planes, without what aligns them.
@@ -191,10 +208,10 @@ impl WeightLayout {
     pub fn pack(&self, kind: TensorKind, columns: u64, file: &[u8]) -> Vec<u8> {
         let mut packed = vec![0; self.len.0 as usize];
         if !kind.is_quantised() {
-            packed[..file.len()].copy_from_slice(file);
-            if !self.is_vector {
-                let chunk = CHUNK_COLUMNS * kind.block_bytes() / kind.block_elements();
-                rows_of_pieces(&mut packed[..file.len()], file, columns, chunk as usize);
+            let chunk = CHUNK_COLUMNS * kind.block_bytes() / kind.block_elements();
+            match self.order {
+                FloatOrder::File => put(&mut packed, 0, file),
+                FloatOrder::Loads => rows_of_pieces(&mut packed, file, columns, chunk as usize),
             }
             return packed;
         }
@@ -219,15 +236,17 @@ impl WeightLayout {
     }
 }
 
-/// Orders the pieces of whole segments in rows of floats, of which a chunk has `chunk` bytes.
+/// Rows of floats, of which a chunk has `chunk` bytes: the pieces of whole segments in their order, then the rest.
 fn rows_of_pieces(packed: &mut [u8], file: &[u8], columns: u64, chunk: usize) {
-    const PIECE: usize = PIECE_BYTES as usize;
+    const PIECE: usize = FLOAT_PIECE_BYTES as usize;
     let segment = chunk * SEGMENT_CHUNKS as usize;
     let row = columns as usize * chunk / CHUNK_COLUMNS as usize;
     if row == 0 {
         return;
     }
     for (packed, file) in packed.chunks_exact_mut(row).zip(file.chunks_exact(row)) {
+        let whole = row / segment * segment;
+        put(packed, whole, &file[whole..]);
         for (packed, file) in packed.chunks_exact_mut(segment).zip(file.chunks_exact(segment)) {
             for (number, piece) in file.chunks_exact(PIECE).enumerate() {
                 let (of_segment, of_chunk) = (number * PIECE / chunk, number % (chunk / PIECE));
@@ -452,7 +471,7 @@ mod tests {
     #[test]
     fn a_vector_stays_as_in_the_file() {
         let file: Vec<u8> = (0..4 * 320).map(|byte| (byte % 251) as u8).collect();
-        let layout = WeightLayout::with(TensorKind::F32, 1, 320, true).expect("packed type");
+        let layout = WeightLayout::in_order(TensorKind::F32, 1, 320, FloatOrder::File).expect("packed type");
         assert_eq!(layout.pack(TensorKind::F32, 320, &file), file);
         let matrix = WeightLayout::new(TensorKind::F32, 1, 320).expect("packed type");
         assert_ne!(matrix.pack(TensorKind::F32, 320, &file), file);

@@ -6,7 +6,7 @@
 
 use crate::executor_error::ExecutorError;
 use crate::kv_format::KvFormat;
-use crate::layout::WeightLayout;
+use crate::layout::{FloatOrder, WeightLayout};
 use crate::model::Model;
 use crate::placement::Placement;
 use crate::plan::ExecutionPlan;
@@ -341,7 +341,7 @@ fn plan_class(
     let here = |id: WeightId| id.class == class && placement.heap(model, id) == heap;
     for (id, weight) in model.weights().filter(|(id, _)| here(*id)) {
         let (rows, columns) = (weight.rows.into(), weight.columns.into());
-        let layout = WeightLayout::with(weight.tensor.kind, rows, columns, class.is_vector());
+        let layout = WeightLayout::in_order(weight.tensor.kind, rows, columns, FloatOrder::of(class));
         let layout = layout.ok_or_else(|| ExecutorError::NoAdapter {
             executor: "device",
             operation: "weight layout",

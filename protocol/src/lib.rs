@@ -38,8 +38,8 @@ pub use tape::{
     TAPE_WAIT_OFFSET_BITS, TAPE_WAITS_MAX, TapeEntry, TapeWait,
 };
 pub use units::{
-    CHUNK_COLUMNS, GROUP_ITEMS, GROUP_WAVES, HEAD_SIZE_MAX, MATMUL_ROWS_PER_LANE, NORM_UNIT_ELEMENTS,
-    PIECE_BYTES, SEGMENT_BLOCKS, TILE_ROWS, TILED_ROWS_MIN, WAVE_LANES, attention_joined_log2_max,
+    CHUNK_COLUMNS, FLOAT_PIECE_BYTES, GROUP_ITEMS, GROUP_WAVES, HEAD_SIZE_MAX, MATMUL_ROWS_PER_LANE,
+    NORM_UNIT_ELEMENTS, SEGMENT_BLOCKS, TILE_ROWS, TILED_ROWS_MIN, WAVE_LANES, attention_joined_log2_max,
     attention_units, float_tiles_rows_per_unit, integer_lanes_per_row_log2, joined_log2, kv_write_units,
     lanes_per_row_log2, matmul_rows_per_unit, norm_units, quantised_factors_offset, quantised_row_bytes,
     quantised_rows_held, quantised_segments, tile_parts_log2, tiled_weight_rows_per_unit,
@@ -93,7 +93,7 @@ pub const CONSTANTS: &[(&str, u32)] = &[
     ("MATMUL_ROWS_PER_LANE", MATMUL_ROWS_PER_LANE),
     ("NORM_UNIT_ELEMENTS", NORM_UNIT_ELEMENTS),
     ("PAGE_TOKENS", PAGE_TOKENS),
-    ("PIECE_BYTES", PIECE_BYTES),
+    ("FLOAT_PIECE_BYTES", FLOAT_PIECE_BYTES),
     ("ROWS_MAX", ROWS_MAX as u32),
     ("SEGMENT_BLOCKS", SEGMENT_BLOCKS),
     ("SLOTS_MAX", SLOTS_MAX as u32),

@@ -57,7 +57,7 @@ pub const fn quantised_row_bytes(columns: u32, limbs: u32) -> u32 {
 
 /// Bytes of a piece of a chunk of F32, F16 or BF16: pieces with the same place in the chunks of a whole segment lie
 /// together.
-pub const PIECE_BYTES: u32 = 32;
+pub const FLOAT_PIECE_BYTES: u32 = 32;
 
 /// Rows of a tile: those of a step that a matrix instruction takes.
 pub const TILE_ROWS: u32 = 16;

@@ -99,7 +99,7 @@ impl Packed {
         rows: &Range<u64>,
         file: &[u8],
     ) -> Option<Packed> {
-        let layout_of = |rows| WeightLayout::with(kind, rows, columns, whole.is_vector);
+        let layout_of = |rows| WeightLayout::in_order(kind, rows, columns, whole.order);
         let piece = layout_of(rows.end - rows.start)?;
         // A plane of a fixed length belongs to the whole weight.
         let (before, fixed) = (layout_of(rows.start)?, layout_of(0)?);

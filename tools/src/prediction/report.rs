@@ -154,7 +154,8 @@ pub fn predict(
     Ok(records)
 }
 
-/// The modes in which the steps of a model differ: f16 is as f32 where no weight is of 16-bit floats.
+/// The modes in which the steps of a model differ: f16 is as f32 where no weight is of 16-bit floats, and so are a8 and
+/// a16 where none has integers.
 fn modes(model: &Model) -> impl Iterator<Item = Activations> {
     let has = |of: &dyn Fn(TensorKind) -> bool| model.weights().any(|(_, weight)| of(weight.tensor.kind));
     Activations::ALL.into_iter().filter(move |mode| match mode {
@@ -293,6 +294,14 @@ fn bounds(step: &StepPrediction) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn modes_that_change_nothing_are_left_out() {
+        use Activations::{A8, A16, F16, F32};
+        let of = |shape: Shape| modes(&shape.model().unwrap()).collect::<Vec<_>>();
+        assert_eq!(of(QWEN3_0_6B_BF16), [F32, F16]);
+        assert_eq!(of(QWEN3_0_6B_Q8_0), [F32, A8, A16]);
+    }
 
     /// The model inside the program is small enough for a test: all its steps, from the real kernels.
     #[test]

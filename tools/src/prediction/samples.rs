@@ -240,3 +240,39 @@ fn run(
         .map_err(|error| ToolError::BadInput { what: format!("the profile cannot be read: {error}") })?;
     Ok(Work::of(&profile, WAVE_LANES))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::prediction::shapes::{QWEN3_0_6B_BF16, QWEN3_8B_Q4_K_M, Shape};
+
+    /// Lines that the products of a step touch, for each line that their weights have.
+    fn lines_of_products(shape: Shape, activations: Activations, slots: u32) -> f64 {
+        let model = shape.model().unwrap();
+        let rows = StepRows::Decode { slots, position: 511 };
+        let sampled = Sampled::new(&model, 512, rows, activations, KvFormat::F32).unwrap();
+        let step = Samples::default().step(&sampled, 128).unwrap();
+        let products = step.tasks.iter().filter(|task| task.kernel.starts_with("matmul_"));
+        let sum = |of: fn(&Work) -> f64| {
+            products.clone().map(|task| of(&task.unit) * f64::from(task.units)).sum::<f64>()
+        };
+        sum(|unit| unit.lines) / sum(|unit| unit.stream_bytes / 128.0)
+    }
+
+    /// A wave's loads are contiguous: few lines are touched that the weights do not have. Floats: two loads come to
+    /// each line, and the x of a unit's 32 weight rows is a 16th of their bytes for each row of the step; with 64 bytes
+    /// from lane to lane weights were 4, and x 4 for each row. Integers: a wave of 16 weight rows and 2 segments has 36
+    /// lines of Q4_K, and two lines for each of 16 loads of x, of 32 with A16.
+    #[test]
+    fn products_touch_few_lines_more_than_their_weights_have() {
+        for (shape, activations, slots, most) in [
+            (QWEN3_0_6B_BF16, Activations::F32, 1, 2.2),
+            (QWEN3_0_6B_BF16, Activations::F32, 8, 2.8),
+            (QWEN3_8B_Q4_K_M, Activations::A8, 1, 2.0),
+            (QWEN3_8B_Q4_K_M, Activations::A16, 1, 2.8),
+        ] {
+            let found = lines_of_products(shape, activations, slots);
+            assert!(found <= most && found >= 1.0, "{} {activations:?} {slots}: {found:.3}", shape.name);
+        }
+    }
+}

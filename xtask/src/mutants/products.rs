@@ -146,7 +146,7 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "asm-x-addend-not-waited-for",
         file: "asm/gfx1201/body/matmul.inc",
-        find: "\ts_wait_loadcnt 0x1                                      // all but the next row's x: the addend\n",
+        find: "\ts_wait_loadcnt 0x0                                      // the addend\n",
         replace: "",
         test: MATMUL,
         expected: Killed,
@@ -160,9 +160,17 @@ pub const MUTANTS: &[Mutant] = &[
         expected: Killed,
     },
     Mutant {
+        name: "asm-pieces-mixed-by-one-distance",
+        file: "asm/gfx1201/body/matmul_dense.inc",
+        find: "\tv_mov_b32_e32 v24, FLOAT_PIECES_BYTES\n",
+        replace: "\tv_mov_b32_e32 v24, FLOAT_PIECE_BYTES\n",
+        test: MATMUL,
+        expected: Killed,
+    },
+    Mutant {
         name: "asm-pieces-tiles-next-segment",
         file: "asm/gfx1201/body/matmul_float_tiles.inc",
-        find: "\ts_add_co_u32 s6, s6, PIECES_BYTES\n",
+        find: "\ts_add_co_u32 s6, s6, FLOAT_PIECES_BYTES\n",
         replace: "",
         test: FLOAT_TILES,
         expected: Killed,

@@ -39,7 +39,7 @@ pub enum Does {
     },
     /// Something else.
     Else(Work),
-    /// The same, in a folder of its own: it runs beside the suite.
+    /// The same, beside the suite: in a folder of its own, or where it compiles the same.
     Apart(Work),
 }
 
