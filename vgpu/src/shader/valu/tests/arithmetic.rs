@@ -368,6 +368,10 @@ fn double_arithmetic() {
         check("v_add_f64_e64 v[16:17], -v[2:3], |v[4:5]|", &[0xD5020210, 0x20020902], &|a, b, _| {
             -a + b.abs()
         });
+        // Clamped to 0 .. 1, a NaN to 0.
+        check("v_add_f64_e64 v[16:17], v[2:3], v[4:5] clamp", &[0xD5028010, 0x00020902], &|a, b, _| {
+            if a + b > 0.0 { (a + b).min(1.0) } else { 0.0 }
+        });
         check("v_mul_f64_e32 v[16:17], v[2:3], v[4:5]", &[0x0C200902], &|a, b, _| a * b);
         check("v_mul_f64_e32 v[16:17], 0.5, v[4:5]", &[0x0C2008F0], &|_, b, _| b * 0.5);
         check("v_fma_f64 v[16:17], v[2:3], v[4:5], v[6:7]", &[0xD6140010, 0x041A0902], &|a, b, c| {
