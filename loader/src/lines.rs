@@ -116,6 +116,8 @@ mod tests {
             row(0x38, 1, 12),
         ];
         let table = LineTable::new(vec!["a.c".into(), "b.c".into()], rows);
+        assert!(!table.is_empty());
+        assert!(LineTable::default().is_empty());
         assert_eq!(table.lookup(0xF), None);
         assert_eq!(table.lookup(0x10), Some(("a.c", 5)));
         assert_eq!(table.lookup(0x17), Some(("a.c", 5)));
