@@ -192,11 +192,7 @@ fn the_first_16384_files_and_folders_of_a_unit_are_kept() {
 fn the_first_16384_files_of_all_units_are_kept() {
     let unit = |files: std::ops::Range<u64>| {
         let count = files.end - files.start;
-        unit_5(
-            &one_name(),
-            &table(STRING, count, &numbered(files)),
-            &row_of_each((0..count).map(|file| file)),
-        )
+        unit_5(&one_name(), &table(STRING, count, &numbered(files)), &row_of_each(0..count))
     };
     // Files 5 to 9 of the second unit are known already; of those of the fourth, two are the last that are kept.
     let units =
@@ -234,6 +230,32 @@ fn paths_of_two_mib_in_all_are_kept() {
     }
 }
 
+/// A path that is known already is assembled again for each unit's file, and folders count like names.
+#[test]
+fn paths_are_assembled_up_to_64_mib_and_one_more() {
+    let folders = table(STRING, 2, &[b"\0", &[b'f'; 1000][..], b"\0"].concat());
+    let fields = [2, 1, LINE_STRP, 2, line_program::UDATA];
+    let unit = |files: &[[u8; 5]]| {
+        let files_table = [&fields[..], &uleb(files.len() as u64), &files.concat()].concat();
+        unit_5(&folders, &files_table, &row_of_each(0..files.len() as u64))
+    };
+    // Names of 1048 bytes in the folder: 2048 bytes for each of 2 * 16,384 files. Then single letters.
+    let same = unit(&[[0, 0, 0, 0, 1]; 16_384]);
+    let letter = |at: u32, folder| [&at.to_le_bytes()[..], &[folder]].concat().try_into().unwrap();
+    let letters = unit(&[letter(1049, 0), letter(1051, 0)]);
+    let strings = [&[b'n'; 1048][..], b"\0b\0c\0"].concat();
+    let read = |units: &[&[u8]]| {
+        let mut file = ElfFile::with_kernel();
+        file.section(".bss", NOBITS, ALLOC, Content::Zeros(20_000));
+        file.section(".debug_line", PROGBITS, 0, Content::Own(units.concat()));
+        file.section(".debug_line_str", PROGBITS, 0, Content::Own(strings.clone()));
+        Program::parse(&file.bytes()).unwrap().lines().files().to_vec()
+    };
+    let long = format!("{}/{}", "f".repeat(1000), "n".repeat(1048));
+    assert_eq!(read(&[&same, &letters]), [long.as_str(), "b", "c"]);
+    assert_eq!(read(&[&same, &same, &letters]), [long.as_str(), "b"]);
+}
+
 /// A row for each eight bytes of the file and 65,536 more.
 #[test]
 fn rows_are_kept_up_to_the_limit_of_the_files_length() {
@@ -263,20 +285,17 @@ fn of_the_sections_flags_only_compression_leaves_the_lines_out() {
     }
 }
 
-/// R_AMDGPU_ABS32, and R_AMDGPU_ABS64 and _REL32.
-const ABS32: u64 = 6;
+/// R_AMDGPU_ABS64, _REL32 and _ABS32.
 const ABS64: u64 = 3;
 const REL32: u64 = 4;
+const ABS32: u64 = 6;
 
 /// The program of an object whose `.debug_line` has these relocations: place, symbol, kind, addend. Symbol 1 is the
-/// second byte of a second section of code, at offset 0x200 of the image, 2 the start of a section that is not
-/// loaded, 3 is undefined.
+/// second byte of the second section of code, which is at offset 0x200; 2 is the start of a section that is not
+/// loaded; 3 is undefined.
 fn relocated(line: &[u8], relocations: &[(u64, u64, u64, i64)]) -> Program {
-    let mut file = ElfFile::new();
-    // The kernel's symbols come after these three.
     let kernel = ElfFile::with_kernel();
-    file.sections = kernel.sections;
-    file.names = kernel.names;
+    let mut file = ElfFile { sections: kernel.sections, names: kernel.names, ..ElfFile::new() };
     let more = file.section(".text.more", PROGBITS, ALLOC | EXECUTE, Content::Own(vec![0; 256]));
     let lines = file.section(".debug_line", PROGBITS, 0, Content::Own(line.into()));
     let strings = file.section(".debug_line_str", PROGBITS, 0, Content::Own(b"a.c\0b.c\0".into()));
@@ -290,13 +309,8 @@ fn relocated(line: &[u8], relocations: &[(u64, u64, u64, i64)]) -> Program {
     };
     let list = relocations.iter().flat_map(entry).collect();
     let list = file.section(".rela.debug_line", RELA, 0, Content::Own(list));
-    file.sections[list].info = lines as u32;
-    // `.strtab` and the symbols come next.
-    file.sections[list].link = list as u32 + 2;
-    // Relocations of the code are no relocations of the lines.
-    let other = file.section(".rela.text", RELA, 0, Content::Own(Vec::new()));
-    (file.sections[other].info, file.sections[other].link) = (TEXT as u32, list as u32 + 3);
-    file.sections[list].link = list as u32 + 3;
+    // The table of symbols comes after the next section.
+    (file.sections[list].info, file.sections[list].link) = (lines as u32, list as u32 + 2);
     Program::parse(&file.bytes()).unwrap()
 }
 
@@ -308,8 +322,11 @@ fn relocations_write_addresses_of_eight_bytes_and_of_four() {
     let narrow = [0, 5, 2, 0xEE, 0xEE, 0xEE, 0xEE, ROW];
     let line = unit_5(&one_name(), &files, &[&wide[..], &narrow].concat());
     let end = line.len() as u64;
-    let (name_at, wide_at, narrow_at) = (end - narrow.len() as u64 - 18, end - 17, end - 5);
-    assert_eq!(line[name_at as usize..][..4], [0xEE; 4]);
+    // The address of eight bytes follows the file's text and the program's first five bytes.
+    let (name_at, wide_at, narrow_at) = (end - 26, end - 17, end - 5);
+    for (at, bytes) in [(name_at, 4), (wide_at, 8), (narrow_at, 4)] {
+        assert!(line[at as usize..][..bytes].iter().all(|byte| *byte == 0xEE), "{at}");
+    }
     let name = (name_at, 2, ABS32, 4);
     let both = [name, (wide_at, 1, ABS64, 0x1F), (narrow_at, 1, ABS32, -1)];
     assert_eq!(rows(&relocated(&line, &both)), [(0x200, Some(("b.c", 1))), (0x220, Some(("b.c", 1)))]);
@@ -326,5 +343,4 @@ fn relocations_write_addresses_of_eight_bytes_and_of_four() {
     for bad in bad {
         assert!(relocated(&line, &[name, (wide_at, 1, ABS64, 0), bad]).lines().is_empty(), "{bad:?}");
     }
-    assert_eq!(rows(&relocated(&line, &[name, (end - 4, 1, REL32, 0), (wide_at, 1, ABS64, 0)])).len(), 1);
 }
