@@ -5,7 +5,7 @@
 
 use crate::error::LoadError;
 use crate::kernel::{Kernel, UserSgpr};
-use zrt_isa::resources::{LDS_BYTES_PER_GROUP_MAX, Rsrc1, Rsrc2, Rsrc3, USER_SGPRS_MAX, WaveSize, lds_field};
+use zrt_isa::resources::{LDS_BYTES_PER_GROUP_MAX, Rsrc1, Rsrc2, Rsrc3, WaveSize, lds_field};
 
 /// Length in bytes.
 pub(crate) const DESCRIPTOR_BYTES: usize = 64;
@@ -23,6 +23,8 @@ mod field {
     pub const RSRC2: usize = 52;
     pub const PROPERTIES: usize = 56;
     pub const PRELOAD: usize = 58;
+    /// What lies between them.
+    pub const RESERVED: [std::ops::Range<usize>; 3] = [12..16, 24..44, 60..64];
 }
 
 /// Bits of the properties.
@@ -68,6 +70,9 @@ impl Descriptor {
         let dword = |at: usize| {
             u32::from_le_bytes([0, 1, 2, 3].map(|byte| bytes.get(at + byte).copied().unwrap_or(0)))
         };
+        if let Some(at) = field::RESERVED.into_iter().flatten().find(|at| bytes.get(*at) != Some(&0)) {
+            return Err(wrong(format!("its reserved byte {at} is not 0")));
+        }
         let words = dword(field::PROPERTIES);
         let (properties, preload) = (words as u16, dword(field::PRELOAD) as u16);
         if preload != 0 {
@@ -118,7 +123,7 @@ impl Descriptor {
     }
 }
 
-/// The user SGPRs that the properties request, in the order of the documentation.
+/// The user SGPRs that the properties request, in the order of the documentation. RSRC2's own limit has been checked.
 fn user_sgprs(properties: u16, count: u32) -> Result<Vec<UserSgpr>, String> {
     const ORDER: [(u16, UserSgpr); 5] = [
         (property::DISPATCH_PTR, UserSgpr::DispatchPacket),
@@ -130,10 +135,8 @@ fn user_sgprs(properties: u16, count: u32) -> Result<Vec<UserSgpr>, String> {
     let enabled = ORDER.iter().filter(|(bit, _)| properties & bit != 0);
     let mut sgprs: Vec<UserSgpr> = enabled.map(|(_, sgpr)| *sgpr).collect();
     let used: usize = sgprs.iter().map(|sgpr| sgpr.dwords()).sum();
-    if count > USER_SGPRS_MAX || used > count as usize {
-        return Err(format!(
-            "RSRC2 loads {count} user SGPRs where the properties need {used} and {USER_SGPRS_MAX} exist"
-        ));
+    if used > count as usize {
+        return Err(format!("RSRC2 loads {count} user SGPRs where the properties need {used}"));
     }
     sgprs.extend(std::iter::repeat_n(UserSgpr::Unused, count as usize - used));
     Ok(sgprs)
@@ -197,9 +200,84 @@ mod tests {
         assert_eq!(what(with(56, 1 << 10 | 1 << 3 | 4 << 16)), "preloaded arguments");
         assert_eq!(what(with(56, 1 << 10 | 1)), "a private segment buffer");
         assert_eq!(what(with(56, 1 << 10 | 1 << 5)), "a flat scratch address");
-        assert!(matches!(with(56, 1 << 10 | 1 << 12), Err(LoadError::Descriptor { .. })));
-        assert!(matches!(with(0, 65_537), Err(LoadError::Descriptor { .. })));
         assert!(matches!(with(48, 1 << 27), Err(LoadError::Resource { .. })));
+    }
+
+    fn refused(what: &str) -> Result<Descriptor, LoadError> {
+        Err(LoadError::Descriptor { kernel: "k".into(), what: what.into() })
+    }
+
+    /// Every field with a value of its own; the bytes between them are reserved.
+    #[test]
+    fn fields_do_not_reach_into_each_other() {
+        let mut bytes = sample();
+        bytes[4..8].copy_from_slice(&0x0003_0201u32.to_le_bytes());
+        bytes[8..12].copy_from_slice(&0x0807_0605u32.to_le_bytes());
+        bytes[16..24].copy_from_slice(&(-0x0102_0304_0506_0700_i64).to_le_bytes());
+        bytes[44..48].copy_from_slice(&0x0000_0470u32.to_le_bytes());
+        let descriptor = Descriptor::parse("k", &bytes).unwrap();
+        assert_eq!((descriptor.scratch_bytes, descriptor.argument_bytes), (0x3_0201, 0x0807_0605));
+        assert_eq!((descriptor.entry, descriptor.rsrc3), (-0x0102_0304_0506_0700, 0x470));
+        for reserved in (12..16).chain(24..44).chain(60..64) {
+            let mut bytes = sample();
+            bytes[reserved] = 0x80;
+            let what = format!("its reserved byte {reserved} is not 0");
+            assert_eq!(Descriptor::parse("k", &bytes), refused(&what));
+        }
+    }
+
+    /// The table of KERNEL_CODE_PROPERTIES: bits 0 to 6 enable registers, 10 is wave32, 11 the dynamic stack.
+    #[test]
+    fn every_bit_of_the_properties_is_known() {
+        use UserSgpr::*;
+        for bit in 0..16 {
+            let result = with(56, 1 << bit);
+            let sgprs: &[UserSgpr] = match bit {
+                0 | 5 => {
+                    assert!(matches!(result, Err(LoadError::Unsupported { .. })), "bit {bit}: {result:?}");
+                    continue;
+                }
+                1 => &[DispatchPacket],
+                2 => &[Queue],
+                3 => &[Arguments],
+                4 => &[DispatchId],
+                6 => &[ScratchBytes, Unused],
+                10 | 11 => &[Unused, Unused],
+                _ => {
+                    let what = format!("the properties {:#06x} have reserved bits set", 1 << bit);
+                    assert_eq!(result, refused(&what));
+                    continue;
+                }
+            };
+            let descriptor = result.unwrap();
+            assert_eq!(descriptor.user_sgprs, sgprs, "bit {bit}");
+            assert_eq!(
+                (descriptor.wave_size == WaveSize::Wave32, descriptor.dynamic_stack),
+                (bit == 10, bit == 11)
+            );
+        }
+        for bit in 16..32 {
+            let result = with(56, 1 << bit);
+            let is_it = matches!(result, Err(LoadError::Unsupported { what: "preloaded arguments", .. }));
+            assert!(is_it, "bit {bit}: {result:?}");
+        }
+    }
+
+    /// LDS of 64 KiB. Scratch of a wave64: 18 bits that count 256 bytes (hardware reference §5.2, TMPRING_SIZE).
+    /// User SGPRs 0 to 15.
+    #[test]
+    fn resources_have_limits() {
+        assert_eq!(with(0, 65_536).unwrap().rsrc2 >> 15 & 0x1FF, 128);
+        assert_eq!(with(0, 65_537), refused("65537 bytes of LDS, at most 65536"));
+        assert_eq!(with(4, 1_048_572).unwrap().scratch_bytes, 1_048_572);
+        assert_eq!(with(4, 1_048_573), refused("1048573 bytes of scratch for a lane, at most 1048572"));
+        assert_eq!(with(4, u32::MAX), refused("4294967295 bytes of scratch for a lane, at most 1048572"));
+        assert_eq!(with(52, 16 << 1).unwrap().user_sgprs.len(), 15, "two for the arguments, 14 unused");
+        for count in [0, 1] {
+            let what = format!("RSRC2 loads {count} user SGPRs where the properties need 2");
+            assert_eq!(with(52, count << 1), refused(&what));
+        }
+        assert!(matches!(with(52, 17 << 1), Err(LoadError::Resource { .. })));
     }
 
     #[test]

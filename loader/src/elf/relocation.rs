@@ -64,7 +64,6 @@ enum Target {
 
 /// The value to write.
 enum Value {
-    Nothing,
     Bits16(u16),
     Bits32(u32),
     Bits64(u64),
@@ -211,7 +210,6 @@ fn resolve(number: u32, target: Target, place: u64) -> Option<Value> {
         Target::Absolute(value) => Some(value),
     };
     Some(match number {
-        kind::NONE => Value::Nothing,
         kind::REL64 => Value::Bits64(distance?),
         kind::REL32 | kind::REL32_LO => Value::Bits32(distance? as u32),
         kind::REL32_HI => Value::Bits32((distance? >> 32) as u32),
@@ -236,7 +234,6 @@ fn write(layout: &mut Layout, place: u64, value: Value) -> Option<()> {
         Some(())
     };
     match value {
-        Value::Nothing => Some(()),
         Value::Bits16(value) => put(&value.to_le_bytes()),
         Value::Bits32(value) => put(&value.to_le_bytes()),
         Value::Bits64(value) => put(&value.to_le_bytes()),
@@ -258,7 +255,6 @@ mod tests {
 
     fn bits(number: u32, target: Target) -> Option<u64> {
         Some(match resolve(number, target, 0x1000)? {
-            Value::Nothing => 0,
             Value::Bits16(value) => value.into(),
             Value::Bits32(value) => value.into(),
             Value::Bits64(value) | Value::Address(value) => value,
@@ -281,5 +277,23 @@ mod tests {
             assert_eq!(bits(refused, image), None, "{}", kind::name(refused));
         }
         assert_eq!(bits(kind::REL32, absolute), None);
+    }
+
+    /// A relocation has 24 bytes: a file of 100 bytes has space for four.
+    #[test]
+    fn as_many_are_read_as_the_file_has_bytes_for() {
+        let mut budget = Budget::new(100);
+        assert_eq!(budget.take(3), Ok(()));
+        let what = "the list of relocations";
+        assert_eq!(budget.take(2), Err(LoadError::TooLarge { what, bytes: 120, limit: 96 }));
+    }
+
+    #[test]
+    fn what_the_budget_grants_may_be_used_up() {
+        let mut budget = Budget::new(96);
+        assert_eq!(budget.take(4), Ok(()));
+        assert_eq!(budget.take(0), Ok(()));
+        let what = "the list of relocations";
+        assert_eq!(budget.take(1), Err(LoadError::TooLarge { what, bytes: 120, limit: 96 }));
     }
 }

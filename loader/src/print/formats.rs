@@ -50,11 +50,6 @@ impl NumberedFormat {
 }
 
 impl PrintFormats {
-    /// True if there are none.
-    pub fn is_empty(&self) -> bool {
-        self.by_number.is_empty() && self.by_hash.is_empty()
-    }
-
     /// True if messages begin with numbers (OpenCL) rather than control words (HIP).
     pub(super) fn has_numbers(&self) -> bool {
         !self.by_number.is_empty()
@@ -170,5 +165,55 @@ mod tests {
         for wrong in ["", "1", "1:0", "x:0:text", "1:y:text", "0:0:19db", "0:0:xyz,text", "1:4097:text"] {
             assert!(read(wrong).is_err(), "{wrong:?}");
         }
+    }
+
+    #[test]
+    fn sizes_are_as_many_as_arguments() {
+        // What follows the last size is text, even if it looks like one.
+        let Ok(Entry::Numbered(1, format)) = read("1:1:4:8:%d") else { panic!("no entry") };
+        assert_eq!((format.sizes, format.text), (vec![4], b"8:%d".to_vec()));
+        let Ok(Entry::Numbered(1, format)) = read("1:0:4:text") else { panic!("no entry") };
+        assert_eq!((format.sizes, format.text), (vec![], b"4:text".to_vec()));
+        let most = format!("1:4096:{}%d", "4:".repeat(4096));
+        let Ok(Entry::Numbered(1, format)) = read(&most) else { panic!("no entry") };
+        assert_eq!((format.sizes.len(), format.length), (4096, 4 + 4096 * 4));
+    }
+
+    /// The formats of a note in MessagePack: a map of one list.
+    fn parsed(entries: &[String]) -> Result<PrintFormats, LoadError> {
+        let mut bytes = [b"\x81\xADamdhsa.printf\xDD", &(entries.len() as u32).to_be_bytes()[..]].concat();
+        for entry in entries {
+            bytes.push(0xD9);
+            bytes.push(entry.len() as u8);
+            bytes.extend_from_slice(entry.as_bytes());
+        }
+        parse(&Value::parse(&bytes).unwrap())
+    }
+
+    #[test]
+    fn a_program_has_32768_formats_at_most() {
+        let mut entries: Vec<String> = (1..=32_768).map(|number| format!("{number}:0:x")).collect();
+        let formats = parsed(&entries).unwrap();
+        assert_eq!(formats.of_number(32_768).map(|format| format.text.as_slice()), Some(&b"x"[..]));
+        entries.push("32769:0:x".into());
+        let what = "the list of format strings";
+        assert_eq!(parsed(&entries), Err(LoadError::TooLarge { what, bytes: 32_769, limit: 32_768 }));
+    }
+
+    /// Several translation units may use the same format; a name has one meaning.
+    #[test]
+    fn a_name_has_one_format() {
+        let parsed =
+            |entries: &[&str]| parsed(&entries.iter().map(|entry| entry.to_string()).collect::<Vec<_>>());
+        let twice = parsed(&["0:0:ab,text", "0:0:ab,text"]).unwrap();
+        assert_eq!(twice.of_hash(0xAB), Some("text"));
+        let metadata = |what: &str| Err(LoadError::Metadata { what: what.into() });
+        let second = metadata("its format string 1 has the name of another one");
+        assert_eq!(parsed(&["0:0:ab,text", "0:0:ab,other"]), second);
+        assert_eq!(parsed(&["7:0:text", "7:0:text"]), second);
+        assert_eq!(
+            parsed(&["7:0:text", "0:0:ab,text"]),
+            metadata("it has format strings of OpenCL and of HIP")
+        );
     }
 }
