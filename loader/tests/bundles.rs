@@ -54,6 +54,23 @@ fn the_exact_processor_goes_before_the_generic_one() {
     assert!(taken(&many).unwrap_err().to_string().len() < 1000);
 }
 
+#[test]
+fn eight_names_are_told_and_64_bytes_of_each() {
+    let long = "n".repeat(65);
+    let names = ["a", "b", &long, "d", "e", "f", "g", "h", "i", "j"];
+    let found = |count: usize| {
+        let entries: Vec<(&str, &[u8])> = names[..count].iter().map(|name| (*name, &b""[..])).collect();
+        code_object(&bundle(&entries)).map(<[u8]>::to_vec)
+    };
+    let told = |names: &str| Err(LoadError::Bundle { found: names.into() });
+    assert_eq!(found(0), told("nothing"));
+    assert_eq!(found(2), told("a, b"));
+    let eight = format!("a, b, {}, d, e, f, g, h", &long[1..]);
+    for count in 8..=10 {
+        assert_eq!(found(count), told(&eight), "{count} entries");
+    }
+}
+
 /// Entries may begin at any byte: nothing aligns them.
 #[test]
 fn the_program_is_that_of_the_entry() {

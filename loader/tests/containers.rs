@@ -4,7 +4,7 @@
 
 use zrt_isa::resources::WaveSize;
 use zrt_isa::zrt;
-use zrt_loader::{FILE_BYTES_MAX, Format, IMAGE_BYTES_MAX, LoadError, Program, RawOptions, UserSgpr};
+use zrt_loader::{FILE_BYTES_MAX, Format, LoadError, Program, RawOptions, UserSgpr};
 
 /// s_endpgm.
 const END: [u8; 4] = [0x00, 0x00, 0xb0, 0xbf];
@@ -48,9 +48,12 @@ fn raw_code_has_limits() {
         assert!(matches!(refused, Err(LoadError::Raw { .. })), "{bytes} bytes");
     }
     // Zero pages that are never touched.
-    let code = vec![0; IMAGE_BYTES_MAX as usize + 4];
+    let code = vec![0; (64 << 20) + 4];
     let refused = Program::raw(&code, &RawOptions::default());
-    assert!(matches!(refused, Err(LoadError::TooLarge { what: "the code", .. })));
+    let expected = LoadError::TooLarge { what: "the code", bytes: (64 << 20) + 4, limit: 64 << 20 };
+    assert_eq!(refused, Err(expected));
+    let longest = Program::raw(&code[4..], &RawOptions::default()).unwrap();
+    assert_eq!(longest.image().bytes().len(), 64 << 20);
     let file = vec![0; FILE_BYTES_MAX as usize + 1];
     assert!(matches!(Program::parse(&file), Err(LoadError::TooLarge { what: "the file", .. })));
     assert!(matches!(Program::parse(&file[1..]), Err(LoadError::Unknown { .. })));

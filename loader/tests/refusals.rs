@@ -144,3 +144,63 @@ fn names_of_kernels_are_unique() {
         matches!(&error, LoadError::Damaged { what } if what == "two kernel descriptors are called \"k.kd\"")
     );
 }
+
+/// Bytes of the ELF header that differ from those of a file that is accepted: offset, bytes, and what is said.
+#[test]
+fn every_field_of_the_header_is_looked_at() {
+    let whole = ElfFile::with_kernel().bytes();
+    assert!(Program::parse(&whole).is_ok());
+    let target = |found: &str| LoadError::Target { found: found.into() };
+    let damaged = |what: &str| LoadError::Damaged { what: what.into() };
+    let other_machine = "a machine that is not 64-bit little-endian";
+    let cases: [(usize, &[u8], LoadError); 20] = [
+        (0, &[0x7E], LoadError::Unknown { found: b"\x7EELF".into() }),
+        (3, b"G", LoadError::Unknown { found: b"\x7FELG".into() }),
+        (4, &[1], target(other_machine)),
+        (4, &[0], target(other_machine)),
+        (5, &[2], target(other_machine)),
+        (6, &[0], damaged("Unsupported ELF header")),
+        (7, &[0], target("OS ABI 0, which is not HSA")),
+        (7, &[65], target("OS ABI 65, which is not HSA")),
+        (8, &[1], target("HSA with ABI version 1; 2 to 4 (code objects 4 to 6) are read")),
+        (8, &[5], target("HSA with ABI version 5; 2 to 4 (code objects 4 to 6) are read")),
+        (16, &[0, 0], damaged("its type is 0, not REL or DYN")),
+        (16, &[2, 0], damaged("its type is 2, not REL or DYN")),
+        (16, &[1, 1], damaged("its type is 257, not REL or DYN")),
+        (18, &[62, 0], target("machine 62, which is not an AMD GPU")),
+        (18, &[0xE0, 1], target("machine 480, which is not an AMD GPU")),
+        (40, &[0; 8], damaged("it has no section table")),
+        (48, &[0x4D, 0, 0, 0], target("an AMD GPU (e_flags 0x4d)")),
+        (48, &[0x36, 0, 0, 0], target("gfx1030 (e_flags 0x36)")),
+        (48, &[0x3F, 5, 0, 0], target("gfx90a (e_flags 0x53f)")),
+        (48, &[0x4C, 0, 0, 0], target("gfx942 (e_flags 0x4c)")),
+    ];
+    for (at, changed, expected) in cases {
+        let mut bytes = whole.clone();
+        bytes[at..at + changed.len()].copy_from_slice(changed);
+        assert_eq!(Program::parse(&bytes), Err(expected), "{changed:?} at {at}");
+    }
+    for length in 4..9 {
+        let expected = damaged(&format!("{length} bytes are no header"));
+        assert_eq!(Program::parse(&whole[..length]), Err(expected));
+    }
+}
+
+/// Sections are found by their whole name.
+#[test]
+fn lines_are_read_from_the_section_of_that_name() {
+    let name = table(STRING, 1, b"a\0");
+    let unit =
+        |lines: usize| unit_5(&name, &name, &[&set_address(0)[..], &vec![NEXT_LINE; lines], &END].concat());
+    let rows = |sections: &[(&str, usize)]| {
+        let mut file = ElfFile::with_kernel();
+        for (section, lines) in sections {
+            file.section(section, PROGBITS, 0, Content::Own(unit(*lines)));
+        }
+        Program::parse(&file.bytes()).unwrap().lines().rows().len()
+    };
+    assert_eq!(rows(&[(".debug_line", 3)]), 3);
+    let others = [(".debug_line_str", 4), ("debug_line", 5), (".debug_lin", 6), (".debug_line.dwo", 7)];
+    assert_eq!(rows(&others), 0);
+    assert_eq!(rows(&[&others[..], &[(".debug_line", 3)]].concat()), 3);
+}

@@ -146,3 +146,29 @@ pub(super) fn name_at(strings: &[u8], offset: u32, bytes_max: usize) -> Option<&
 pub(crate) fn damaged(error: object::read::Error) -> LoadError {
     LoadError::Damaged { what: error.to_string() }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_end_at_their_nul_or_one_byte_after_the_limit() {
+        for (strings, offset, bytes_max, expected) in [
+            (&b"ab\0cd\0"[..], 0, 2, Some(&b"ab"[..])),
+            (b"ab\0cd\0", 3, 9, Some(b"cd")),
+            (b"ab\0cd\0", 4, 9, Some(b"d")),
+            (b"ab\0cd\0", 5, 9, Some(b"")),
+            (b"ab\0cd\0", 6, 9, None),
+            (b"ab\0cd\0", 7, 9, None),
+            (b"ab\0cd\0", u32::MAX, 9, None),
+            (b"abcdef\0", 0, 2, Some(b"abc")),
+            (b"abcdef\0", 0, 6, Some(b"abcdef")),
+            (b"ab", 0, 2, None),
+            (b"ab", 0, 9, None),
+            (b"", 0, 9, None),
+        ] {
+            let name = name_at(strings, offset, bytes_max);
+            assert_eq!(name, expected, "{strings:?} from {offset}, at most {bytes_max}");
+        }
+    }
+}

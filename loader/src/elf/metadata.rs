@@ -241,4 +241,193 @@ mod tests {
         assert_eq!(hidden("hidden_heap_v1"), Hidden::Null("hidden_heap_v1".into()));
         assert_eq!(value_kind("sampler"), Ok(ValueKind::Object("sampler".into())));
     }
+
+    fn text(text: &str) -> Vec<u8> {
+        [&[0xDA][..], &(text.len() as u16).to_be_bytes(), text.as_bytes()].concat()
+    }
+
+    fn number(number: u32) -> Vec<u8> {
+        [&[0xCE][..], &number.to_be_bytes()].concat()
+    }
+
+    fn list(values: &[Vec<u8>]) -> Vec<u8> {
+        [&[0xDD][..], &(values.len() as u32).to_be_bytes(), &values.concat()].concat()
+    }
+
+    fn map(entries: &[(&str, Vec<u8>)]) -> Vec<u8> {
+        let mut bytes = vec![0x80 | entries.len() as u8];
+        entries.iter().for_each(|(key, value)| bytes.extend([text(key), value.clone()].concat()));
+        bytes
+    }
+
+    fn note(kernels: &[Vec<u8>]) -> Result<Vec<KernelMetadata>, LoadError> {
+        parse(&map(&[("amdhsa.kernels", list(kernels))])).map(|(kernels, _)| kernels)
+    }
+
+    /// The one kernel `k.kd`, with a segment of this length and more entries.
+    fn one(segment_bytes: u32, more: &[(&str, Vec<u8>)]) -> Result<KernelMetadata, LoadError> {
+        let entries = [(".symbol", text("k.kd")), (".kernarg_segment_size", number(segment_bytes))];
+        note(&[map(&[&entries[..], more].concat())]).map(|mut kernels| kernels.remove(0))
+    }
+
+    fn with_arguments(segment_bytes: u32, arguments: &[Vec<u8>]) -> Result<Vec<Argument>, LoadError> {
+        one(segment_bytes, &[(".args", list(arguments))]).map(|kernel| kernel.arguments)
+    }
+
+    /// An argument of four bytes with more entries.
+    fn argument_at(offset: u32, more: &[(&str, Vec<u8>)]) -> Vec<u8> {
+        let entries = [(".offset", number(offset)), (".size", number(4)), (".value_kind", text("by_value"))];
+        map(&[&entries[..], more].concat())
+    }
+
+    fn says<T>(what: &str) -> Result<T, LoadError> {
+        Err(LoadError::Metadata { what: what.into() })
+    }
+
+    #[test]
+    fn the_note_has_16_mib_at_most() {
+        // An empty map, and the bytes after it.
+        let mut bytes = vec![0; 16 << 20];
+        bytes[0] = 0x80;
+        assert!(parse(&bytes).is_ok());
+        bytes.push(0);
+        let what = "the metadata note";
+        let expected = LoadError::TooLarge { what, bytes: (16 << 20) + 1, limit: 16 << 20 };
+        assert_eq!(parse(&bytes), Err(expected));
+    }
+
+    #[test]
+    fn a_note_has_4096_kernels_at_most() {
+        let kernel = map(&[(".symbol", text("k.kd")), (".kernarg_segment_size", number(0))]);
+        let mut kernels = vec![kernel; 4096];
+        assert_eq!(note(&kernels).map(|kernels| kernels.len()), Ok(4096));
+        kernels.push(kernels[0].clone());
+        let what = "the list of kernels";
+        assert_eq!(note(&kernels), Err(LoadError::TooLarge { what, bytes: 4097, limit: 4096 }));
+    }
+
+    #[test]
+    fn argument_segments_have_limits() {
+        assert_eq!(one(65_536, &[]).map(|kernel| kernel.segment_bytes), Ok(65_536));
+        let what = "the argument segment";
+        assert_eq!(one(65_537, &[]), Err(LoadError::TooLarge { what, bytes: 65_537, limit: 65_536 }));
+        let aligned = |alignment| {
+            one(8, &[(".kernarg_segment_align", number(alignment))]).map(|kernel| kernel.segment_alignment)
+        };
+        assert_eq!(one(8, &[]).map(|kernel| kernel.segment_alignment), Ok(8), "the default");
+        for (stated, expected) in [(0, 4), (1, 4), (3, 4), (4, 4), (8, 8), (256, 256), (4096, 4096)] {
+            assert_eq!(aligned(stated), Ok(expected));
+        }
+        for refused in [5, 6, 12, 4097, 8192, 1 << 31] {
+            assert_eq!(aligned(refused), says(&format!("k.kd aligns its arguments to {refused}")));
+        }
+    }
+
+    #[test]
+    fn arguments_lie_inside_the_segment() {
+        let arguments = with_arguments(8, &[argument_at(0, &[]), argument_at(4, &[])]).unwrap();
+        assert_eq!(arguments.iter().map(|argument| argument.offset).collect::<Vec<_>>(), [0, 4]);
+        for offset in [5, 8, u32::MAX] {
+            let what = format!("an argument of k.kd at {offset} with 4 bytes lies outside of its 8 bytes");
+            assert_eq!(with_arguments(8, &[argument_at(offset, &[])]), says(&what));
+        }
+    }
+
+    #[test]
+    fn a_kernel_has_4096_arguments_at_most() {
+        let mut arguments = vec![argument_at(0, &[]); 4096];
+        assert_eq!(with_arguments(4, &arguments).map(|arguments| arguments.len()), Ok(4096));
+        arguments.push(arguments[0].clone());
+        assert_eq!(with_arguments(4, &arguments), says("k.kd has 4097 arguments, at most 4096"));
+    }
+
+    #[test]
+    fn what_a_pointer_points_to_is_aligned_to_a_power_of_two() {
+        let aligned = |alignment| {
+            let argument = argument_at(0, &[(".pointee_align", number(alignment))]);
+            with_arguments(4, &[argument]).map(|arguments| arguments[0].pointee_alignment)
+        };
+        assert_eq!(with_arguments(4, &[argument_at(0, &[])]).unwrap()[0].pointee_alignment, 1, "the default");
+        for (stated, expected) in [(0, 1), (1, 1), (2, 2), (16, 16), (4096, 4096)] {
+            assert_eq!(aligned(stated), Ok(expected));
+        }
+        for refused in [3, 24, 4097, 8192] {
+            let what = format!("an argument of k.kd points to memory aligned to {refused}");
+            assert_eq!(aligned(refused), says(&what));
+        }
+    }
+
+    #[test]
+    fn names_have_1024_bytes_at_most() {
+        let long = "n".repeat(1025);
+        for key in [".name", ".type_name"] {
+            let named = |name: &str| with_arguments(4, &[argument_at(0, &[(key, text(name))])]);
+            let argument = named(&long[1..]).unwrap().remove(0);
+            assert_eq!(argument.name.or(argument.type_name).map(|name| name.len()), Some(1024), "{key}");
+            assert_eq!(named(&long), says("a name has 1025 bytes, at most 1024"), "{key}");
+        }
+        let symbol =
+            |symbol: &str| note(&[map(&[(".symbol", text(symbol)), (".kernarg_segment_size", number(0))])]);
+        assert!(symbol(&long[1..]).is_ok());
+        assert_eq!(symbol(&long), says("a name has 1025 bytes, at most 1024"));
+    }
+
+    #[test]
+    fn address_spaces_have_the_names_of_the_documentation() {
+        use AddressSpace::*;
+        for (name, expected) in [
+            ("private", Some(Private)),
+            ("global", Some(Global)),
+            ("constant", Some(Constant)),
+            ("local", Some(Local)),
+            ("generic", Some(Generic)),
+            ("region", Some(Region)),
+            ("Global", None),
+            ("", None),
+        ] {
+            let arguments = with_arguments(4, &[argument_at(0, &[(".address_space", text(name))])]).unwrap();
+            assert_eq!(arguments[0].address_space, expected, "{name:?}");
+        }
+        assert_eq!(with_arguments(4, &[argument_at(0, &[])]).unwrap()[0].address_space, None);
+    }
+
+    #[test]
+    fn what_a_launch_must_keep_is_read() {
+        let plain = one(0, &[]).unwrap();
+        assert_eq!((plain.required_workgroup, plain.workgroup_items_max), (None, None));
+        let sizes = |sizes: &[u32]| list(&sizes.iter().map(|size| number(*size)).collect::<Vec<_>>());
+        let required =
+            |value| one(0, &[(".reqd_workgroup_size", value)]).map(|kernel| kernel.required_workgroup);
+        assert_eq!(required(sizes(&[64, 2, 1])), Ok(Some([64, 2, 1])));
+        assert_eq!(required(sizes(&[])), Ok(None));
+        assert_eq!(required(sizes(&[64, 2])), Ok(None));
+        assert_eq!(required(sizes(&[64, 2, 1, 1])), Ok(None));
+        let three_texts = says("the .reqd_workgroup_size of k.kd is not three numbers");
+        assert_eq!(required(list(&[number(1), text("2"), number(3)])), three_texts);
+        let most = one(0, &[(".max_flat_workgroup_size", number(256))]).unwrap();
+        assert_eq!(most.workgroup_items_max, Some(256));
+        for (value, expected) in [(vec![0xC3], true), (vec![0xC2], false), (number(1), false)] {
+            let kernel = one(0, &[(".uses_dynamic_stack", value)]).unwrap();
+            assert_eq!(kernel.dynamic_stack, expected);
+        }
+        assert!(!plain.dynamic_stack);
+    }
+
+    #[test]
+    fn what_is_missing_is_named() {
+        let kernel = |entries: &[(&str, Vec<u8>)]| note(&[map(entries)]);
+        assert_eq!(kernel(&[(".kernarg_segment_size", number(0))]), says("a kernel has no .symbol"));
+        assert_eq!(kernel(&[(".symbol", text("k.kd"))]), says("k.kd has no .kernarg_segment_size"));
+        let all = [(".offset", number(0)), (".size", number(4)), (".value_kind", text("by_value"))];
+        for (missing, (name, _)) in all.iter().enumerate() {
+            let mut entries = all.to_vec();
+            entries.remove(missing);
+            assert_eq!(
+                with_arguments(4, &[map(&entries)]),
+                says(&format!("an argument of k.kd has no {name}"))
+            );
+        }
+        assert_eq!(parse(&[0x90]), says("it is no map"));
+        assert_eq!(parse(&[0x81, 0xA1]), says("it is cut off or not MessagePack"));
+    }
 }

@@ -217,16 +217,49 @@ mod tests {
         {
             assert_eq!(values(map), (2, entry.clone()));
         }
-        for (skipped, length) in [
-            (&[0xC4, 1, 9][..], 3),
-            (&[0xC7, 1, 7, 9], 4),
-            (&[0xCA, 0, 0, 0, 0], 5),
-            (&[0xCB, 0, 0, 0, 0, 0, 0, 0, 0], 9),
-            (&[0xD5, 7, 1, 2], 4),
+    }
+
+    #[test]
+    fn signed_numbers_keep_every_bit() {
+        for (bytes, number) in [
+            (&[0xE0][..], -32),
+            (&[0xD0, 0x80], -128),
+            (&[0xD0, 0x7F], 127),
+            (&[0xD1, 0x80, 0x01], -0x7FFF),
+            (&[0xD1, 0x7F, 0xFE], 0x7FFE),
+            (&[0xD2, 0x80, 0, 0, 0x01], -0x7FFF_FFFF),
+            (&[0xD2, 0x7F, 0xFF, 0xFF, 0xFE], 0x7FFF_FFFE),
+            (&[0xD3, 0x80, 0, 0, 0, 0, 0, 0, 0x01], -0x7FFF_FFFF_FFFF_FFFF),
+            (&[0xD3, 0x7F, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFE], 0x7FFF_FFFF_FFFF_FFFE),
         ] {
-            let mut reader = Reader { rest: skipped };
-            assert_eq!((reader.value(), skipped.len()), (Some(Value::Other), length));
-            assert!(reader.rest.is_empty(), "{skipped:x?}");
+            assert_eq!(Value::parse(bytes), Some(Value::Integer(number)), "{bytes:x?}");
+        }
+    }
+
+    /// Nil, floats, binary and extensions: the head, the type of an extension, and the content.
+    #[test]
+    fn what_is_not_used_is_skipped_to_its_end() {
+        for (head, content_bytes) in [
+            (&[0xC0][..], 0),
+            (&[0xC4, 3], 3),
+            (&[0xC5, 1, 2], 0x102),
+            (&[0xC6, 0, 0, 1, 2], 0x102),
+            (&[0xC7, 3], 1 + 3),
+            (&[0xC8, 1, 2], 1 + 0x102),
+            (&[0xC9, 0, 0, 1, 2], 1 + 0x102),
+            (&[0xCA], 4),
+            (&[0xCB], 8),
+            (&[0xD4], 1 + 1),
+            (&[0xD5], 1 + 2),
+            (&[0xD6], 1 + 4),
+            (&[0xD7], 1 + 8),
+            (&[0xD8], 1 + 16),
+        ] {
+            let bytes = [head, &vec![0xC1; content_bytes], &[7]].concat();
+            let mut reader = Reader { rest: &bytes };
+            assert_eq!((reader.value(), reader.rest), (Some(Value::Other), &[7][..]), "{head:x?}");
+            let cut = &bytes[..bytes.len() - 2];
+            assert_eq!(Value::parse(cut), None, "{head:x?} cut off");
         }
     }
 

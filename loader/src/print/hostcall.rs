@@ -320,6 +320,62 @@ mod tests {
         assert_eq!(HostcallLayout::for_waves(u64::MAX), None);
     }
 
+    /// Lengths and places by the layout of AMD's runtime: 128 bytes, headers of 24 bytes, then, at a multiple of 64,
+    /// payloads of 64 slots with 64 bytes.
+    #[test]
+    fn a_buffer_is_as_long_as_its_packets() {
+        for (waves, packets, payloads, bytes) in [
+            (0, 2, 192, 192 + 2 * 4096),
+            (2, 2, 192, 192 + 2 * 4096),
+            (3, 4, 256, 256 + 4 * 4096),
+            (8, 8, 320, 320 + 8 * 4096),
+            (9, 16, 512, 512 + 16 * 4096),
+            (16_384, 16_384, 393_344, 393_344 + 16_384 * 4096),
+        ] {
+            let layout = HostcallLayout::for_waves(waves).unwrap();
+            assert_eq!((layout.packets(), layout.bytes()), (packets, bytes), "{waves} waves");
+            assert_eq!(layout.slot_offset(0, 0), payloads, "{waves} waves");
+            assert_eq!(
+                layout.slot_offset(packets as u64 + 1, 2),
+                payloads + 4096 + 128,
+                "the tag is no index"
+            );
+            let headers_end = 128 + 24 * packets as u64;
+            let links = (0..headers_end + 48).filter(|offset| layout.is_link(*offset));
+            let expected = (0..packets as u64).flat_map(|index| 128 + 24 * index..136 + 24 * index);
+            assert!(links.eq(expected), "{waves} waves");
+        }
+    }
+
+    #[test]
+    fn services_that_are_not_offered_are_refused_by_name() {
+        let slot = [0x1111, 0x2222, 3, 4, 5, 6, 7, 8];
+        for (service, error, text) in [
+            (
+                1,
+                HostcallError::FunctionCall { address: 0x1111 },
+                "the kernel requests a call of the host function at 0x1111, which is not supported",
+            ),
+            (
+                3,
+                HostcallError::Memory { bytes: 0x2222 },
+                "the kernel asks for 8738 bytes of device memory (malloc, or new), which it cannot get here: allocate \
+                 before the launch and give it a buffer",
+            ),
+            (
+                4,
+                HostcallError::Sanitizer,
+                "the kernel reports to the address sanitizer, which is not supported: compile without \
+                 -fsanitize=address",
+            ),
+            (0, HostcallError::Service { service: 0 }, "the kernel requests the unknown host service 0"),
+            (5, HostcallError::Service { service: 5 }, "the kernel requests the unknown host service 5"),
+        ] {
+            let answer = Services::default().answer(service, slot, &mut Printed::default());
+            assert_eq!((error.to_string().as_str(), answer), (text, Err(error)), "service {service}");
+        }
+    }
+
     #[test]
     fn messages_of_several_lanes_interleave() {
         let (mut services, mut printed) = (Services::default(), Printed::default());
@@ -351,8 +407,50 @@ mod tests {
         let mut services = Services::default();
         let mut ask = |first| services.answer(PRINT, slot(first, &[b'x'; 56]), &mut printed);
         let begun = (0..).take_while(|_| ask(1 | 7 << 5).is_ok()).count();
-        assert!(begun * 56 <= PENDING_BYTES_MAX && begun * 100 > PENDING_BYTES_MAX, "{begun}");
+        // Each takes its 56 bytes and a place in the list.
+        assert_eq!(begun, (64 << 20) / (56 + size_of::<Option<Vec<u8>>>()));
         let error = services.answer(PRINT, slot(!1, &[]), &mut printed).unwrap_err();
         assert_eq!(error, HostcallError::Message { message: u64::MAX >> 8 });
+    }
+
+    #[test]
+    fn a_message_has_a_mebibyte_at_most() {
+        let (mut services, mut printed) = (Services::default(), Printed::default());
+        let mut ask = |first| services.answer(PRINT, slot(first, &[0; 56]), &mut printed);
+        let message = ask(1).unwrap()[0];
+        // 131,072 quadwords.
+        (0..18_724).for_each(|_| assert!(ask(message & !0xFF | 7 << 5).is_ok()));
+        assert!(ask(message & !0xFF | 4 << 5).is_ok());
+        assert_eq!(ask(message & !0xFF | 1 << 5), Err(HostcallError::TooLong { bytes: 1 << 20 }));
+    }
+
+    /// What other messages take is stated instead of sent.
+    #[test]
+    fn messages_that_are_not_complete_have_64_mebibytes_at_most() {
+        let all = 64 << 20;
+        let place = size_of::<Option<Vec<u8>>>();
+        for (others, expected) in [
+            (all - place - 56, Ok([0, 0x7878_7878_7878_7878])),
+            (all - place - 55, Err(HostcallError::TooLong { bytes: all })),
+        ] {
+            let mut services = Services { pending_bytes: others, ..Services::default() };
+            let answer = services.answer(PRINT, slot(1 | 7 << 5, &[b'x'; 56]), &mut Printed::default());
+            assert_eq!(
+                answer.map(|[part, second]| [part >> 8, second]),
+                expected,
+                "{others} bytes of others"
+            );
+        }
+    }
+
+    #[test]
+    fn complete_messages_take_no_space() {
+        let (mut services, mut printed) = (Services::default(), Printed::default());
+        for _ in 0..3 {
+            let begun = services.answer(PRINT, slot(1 | 1 << 5, &[0; 8]), &mut printed).unwrap()[0];
+            let end = services.answer(PRINT, slot(begun & !0xFF | 1 << 5 | 2, b"text\n\0\0\0"), &mut printed);
+            assert_eq!(end.unwrap()[0], 5);
+        }
+        assert_eq!((services.pending_bytes, services.messages.len()), (0, 1));
     }
 }

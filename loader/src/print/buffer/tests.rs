@@ -65,6 +65,67 @@ fn strings_without_a_nul_are_read() {
     assert_eq!(text(&[1, ABCD, EFG, 5], &newer).0, "abcd efg 5\n");
 }
 
+/// What ends with the fill byte was not always left unwritten.
+#[test]
+fn unwritten_space_is_that_of_strings_alone() {
+    // Two numbers are what the fill bytes say, and one string leaves one dword at most.
+    let two = formats(&["1:3:8:4:4:%s %d %d\\n"]);
+    assert_eq!(text(&[1, ABCD, EFG, NOBODY, NOBODY], &two).0, "abcdefg -286331154 -286331154\n");
+    // A zero after a string of four bytes is the next argument, not the string's NUL.
+    let zero = formats(&["1:3:8:4:8:%s %d %s\\n"]);
+    assert_eq!(text(&[1, ABCD, 0, ABCD, EFG, NOBODY], &zero).0, "abcd 0 abcdefg\n");
+    // When the unwritten dwords are dealt out, later strings are as long as declared.
+    let full = formats(&["1:3:8:8:4:%s %s %d\\n"]);
+    assert_eq!(text(&[1, ABCD, ABCD, 0, 5, NOBODY], &full).0, "abcd abcd 5\n");
+}
+
+/// The header as AMD's device libraries read it: nothing used, and 4 MiB less the header available.
+#[test]
+fn the_initial_buffer_is_empty() {
+    let bytes = initial();
+    assert_eq!(bytes.len(), 0x40_0000);
+    assert_eq!(bytes[..8], [0, 0, 0, 0, 0xF8, 0xFF, 0x3F, 0]);
+    assert!(bytes[8..].iter().all(|byte| *byte == 0xEE));
+}
+
+/// Whether the last message is cut off by the buffer's end or by the kernel.
+#[test]
+fn a_full_buffer_is_told_from_a_damaged_one() {
+    let numbers = formats(&["1:2:4:4:%d %d\\n"]);
+    // Room for a message of 12 bytes and 8 more.
+    let with = |used: u32, dwords: &[u32]| {
+        let mut bytes = [used, 20].map(u32::to_le_bytes).concat();
+        dwords.iter().for_each(|dword| bytes.extend(dword.to_le_bytes()));
+        let mut printed = Printed::default();
+        let outcome = read(&bytes, &numbers, &mut printed);
+        (String::from_utf8(printed.text().to_vec()).unwrap(), outcome)
+    };
+    let cut = [1, 2, 3, 1, 4];
+    let damaged = PrintError::Record { offset: 12, what: "a message of 12 bytes goes beyond the end".into() };
+    assert_eq!(
+        with(20, &cut),
+        ("2 3\n".into(), Err(damaged)),
+        "as much as there is room for, but no message"
+    );
+    assert_eq!(with(24, &cut), ("2 3\n".into(), Err(PrintError::Full { bytes: 20 })));
+    let whole = [1, 2, 3, 1, 4, 5];
+    assert_eq!(with(24, &whole), ("2 3\n4 5\n".into(), Ok(())), "filled to the last byte");
+    assert_eq!(with(25, &whole), ("2 3\n4 5\n".into(), Err(PrintError::Full { bytes: 24 })));
+}
+
+#[test]
+fn a_message_may_be_its_control_word_alone() {
+    let none = PrintFormats::default();
+    let plain = [12 << 2, u32::from_le_bytes(*b"out\n"), 0];
+    let mut printed = Printed::default();
+    read(&buffer(&[&[4 << 2][..], &plain].concat()), &none, &mut printed).unwrap();
+    assert_eq!((printed.text(), printed.complaint()), (&b"out\n"[..], None), "not to standard error");
+    for length in [0, 3, 5, 6, 7] {
+        let expected = format!("the control word {:#x} states {length} bytes", length << 2);
+        assert_eq!(text(&[length << 2, 0], &none).1, Err(PrintError::Record { offset: 0, what: expected }));
+    }
+}
+
 #[test]
 fn messages_with_control_words_are_read() {
     let formats = formats(&["0:0:1234,%s %d!\n"]);

@@ -34,6 +34,8 @@ fn numbers_are_as_in_c() {
         ("%8.3d", -7, "    -007"),
         ("%08.3d", 7, "     007"),
         ("%.0d", 0, ""),
+        ("%.0d", 7, "7"),
+        ("%.0u", 10, "10"),
         ("%+.0d", 0, "+"),
         ("%-08d|", 7, "7       |"),
         ("%u", 4000000000, "4000000000"),
@@ -81,6 +83,14 @@ fn numbers_are_as_in_c() {
         ("%08f", f64::INFINITY, "     inf"),
         ("%f", f64::NAN, "nan"),
         ("%F", f64::INFINITY, "INF"),
+        ("%e", f64::INFINITY, "inf"),
+        ("%.3e", f64::NEG_INFINITY, "-inf"),
+        ("%g", f64::INFINITY, "inf"),
+        ("%#g", f64::NEG_INFINITY, "-inf"),
+        ("%a", f64::INFINITY, "inf"),
+        ("%E", f64::NAN, "NAN"),
+        ("%G", f64::NEG_INFINITY, "-INF"),
+        ("%A", f64::NEG_INFINITY, "-INF"),
         ("%.20f", 0.1, "0.10000000000000000555"),
         ("%f", 1e22, "10000000000000000000000.000000"),
         ("%e", 0.0, "0.000000e+00"),
@@ -119,6 +129,8 @@ fn numbers_are_as_in_c() {
         ("%12a|", 1.0, "      0x1p+0|"),
         ("%012a|", 1.0, "0x0000001p+0|"),
         ("%.1a", 1.96875, "0x2.0p+0"),
+        ("%.1a", 1.03125, "0x1.0p+0"),
+        ("%.1a", 1.09375, "0x1.2p+0"),
         ("%.3a", 15.999_992_370_605_469, "0x2.000p+3"),
     ];
     for (format, value, expected) in floats {
@@ -162,6 +174,10 @@ fn fields_have_the_sizes_of_the_metadata() {
     let halves: Vec<u8> =
         [0x3C00_u16, 0x7BFF, 0x8001, 0x7C00].iter().flat_map(|half| half.to_le_bytes()).collect();
     assert_eq!(fields("%v4hg", &[8], &halves).unwrap(), "1,65504,-5.96046e-08,inf");
+    // Of exponent 31: a quiet NaN, one with the lowest bit of the fraction, the other infinity.
+    let halves: Vec<u8> = [0x7E00_u16, 0x7C01, 0xFC00].iter().flat_map(|half| half.to_le_bytes()).collect();
+    assert_eq!(fields("%v2hg", &[4], &halves[..4]).unwrap(), "nan,nan");
+    assert_eq!(fields("%g", &[2], &halves[4..]).unwrap(), "-inf");
     let mixed =
         [&7_u32.to_le_bytes()[..], b"abc\0", &(-9_i64).to_le_bytes(), &2.5_f32.to_le_bytes()].concat();
     assert_eq!(fields("%u %s %ld %g", &[4, 4, 8, 4], &mixed).unwrap(), "7 abc -9 2.5");
@@ -205,6 +221,27 @@ fn text_is_bounded() {
     let error = text(&format, &vec![0; 300 * 8]).unwrap_err();
     assert!(error.to_string().contains("more than 1048576 bytes"), "{error}");
     assert_eq!(text(&"%4096d".repeat(200), &vec![0; 200 * 8]).unwrap().len(), 200 * 4096);
+}
+
+/// 256 fields of 4,096 bytes are a mebibyte; one byte more is refused, whether a directive or plain text brings it.
+/// What was there before does not count.
+#[test]
+fn a_message_has_a_mebibyte_of_text_at_most() {
+    let slots = vec![0; 256 * 8];
+    let full = "%4096d".repeat(256);
+    for (more, is_accepted) in [("", true), ("x", false), ("%%", false), ("%%%d", false)] {
+        let format = format!("{full}{more}");
+        let mut text = b"before".to_vec();
+        let outcome = render(format.as_bytes(), Values::Slots(&slots), &mut text);
+        match is_accepted {
+            true => assert_eq!((outcome, text.len()), (Ok(()), 6 + (1 << 20))),
+            false => {
+                let what = "gives more than 1048576 bytes".into();
+                assert_eq!(outcome, Err(PrintError::Format { format, what }), "with {more:?}");
+                assert_eq!(text.len(), 6 + (1 << 20) + 1, "with {more:?}: the first byte too much ends it");
+            }
+        }
+    }
 }
 
 #[test]
