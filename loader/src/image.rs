@@ -111,6 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[cfg_attr(miri, ignore = "Miri ends where memory does")]
     fn memory_that_is_not_there_is_an_error() {
         let error = vec_of::<u64>("the line table", usize::MAX / 16).unwrap_err();
         let bytes = (usize::MAX / 16) as u64 * 8;

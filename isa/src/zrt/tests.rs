@@ -96,6 +96,7 @@ fn says_what_is_wrong() {
 
 /// Names, one for every dword of code, that together are far longer than a container may be.
 #[test]
+#[cfg_attr(miri, ignore = "writes 64 MiB")]
 fn a_container_that_would_be_too_long_is_refused_by_its_length() {
     const DWORDS: usize = 1 << 20;
     let name = "n".repeat(NAME_BYTES_MAX);
