@@ -8,10 +8,12 @@
 mod asm;
 mod fuzz;
 mod miri;
+mod mirror;
 mod mutants;
 mod pm4_test;
 mod process;
 mod storm;
+mod survivors;
 mod test;
 mod tidy;
 mod uapi;
@@ -43,6 +45,8 @@ enum Task {
     Pm4Test(pm4_test::Pm4TestArguments),
     /// Run all randomised tests for hours, each time from a new seed.
     Storm(storm::StormArguments),
+    /// Run every mutant of whole crates, compiled together, and report those that no test notices. Needs cargo-mutants.
+    Survivors(survivors::SurvivorsArguments),
     /// Run everything that must hold: format, tidy, lints, drift, tests, packet conformance.
     Test(test::TestArguments),
     /// Check the sources against the house rules.
@@ -61,6 +65,7 @@ fn main() -> ExitCode {
         Task::Mutants(arguments) => mutants::run(arguments),
         Task::Pm4Test(arguments) => pm4_test::run(arguments),
         Task::Storm(arguments) => storm::run(arguments),
+        Task::Survivors(arguments) => survivors::run(arguments),
         Task::Test(arguments) => test::run(arguments),
         Task::Tidy => tidy::run(),
         Task::Uapi(arguments) => uapi::run(arguments).map_err(Into::into),

@@ -1,10 +1,19 @@
 //! Programs that are killed if they take too long.
 
-use std::process::{Command, ExitStatus};
+use rustix::process::{
+    Pid, Resource, Rlimit, Signal, WaitId, WaitIdOptions, kill_process_group, prlimit, waitid,
+};
+use std::fs::File;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// How often a running program is polled.
+/// How often a running program is polled at first, and after a while.
+const FIRST_POLL: Duration = Duration::from_millis(1);
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// A page of x86-64.
+const PAGE_BYTES: u64 = 4096;
 
 /// How a program ended.
 #[derive(Clone, Copy, Debug)]
@@ -13,6 +22,25 @@ pub enum Ended {
     Itself(ExitStatus),
     /// It was killed after this long.
     TookTooLong(Duration),
+    /// It was killed when it had more than so many bytes of memory.
+    TookTooMuch(u64),
+}
+
+/// What a program wrote until it ended.
+#[derive(Debug)]
+pub struct Said {
+    pub ended: Ended,
+    pub output: String,
+    pub errors: String,
+}
+
+/// What a program may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Until it ends.
+    pub time: Duration,
+    /// Resident bytes, not counting what it has started.
+    pub memory_bytes: u64,
 }
 
 impl Ended {
@@ -21,6 +49,7 @@ impl Ended {
         match self {
             Ended::Itself(status) => (!status.success()).then(|| status.to_string()),
             Ended::TookTooLong(limit) => Some(format!("ended after {} s", limit.as_secs())),
+            Ended::TookTooMuch(bytes) => Some(format!("ended at {} MiB", bytes >> 20)),
         }
     }
 }
@@ -28,34 +57,145 @@ impl Ended {
 /// Starts a program and waits for its end; after `limit` it is killed.
 pub fn wait(command: &mut Command, limit: Duration) -> std::io::Result<Ended> {
     let mut child = command.spawn()?;
-    let started = Instant::now();
-    loop {
-        if let Some(status) = child.try_wait()? {
-            return Ok(Ended::Itself(status));
-        }
-        if started.elapsed() > limit {
+    match until(limit, || child.try_wait())? {
+        Some(status) => Ok(Ended::Itself(status)),
+        None => {
             child.kill()?;
             child.wait()?;
-            return Ok(Ended::TookTooLong(limit));
+            Ok(Ended::TookTooLong(limit))
         }
-        std::thread::sleep(POLL_INTERVAL);
     }
+}
+
+/// The same in a process group of its own: at its end, whatever that is, all that it has started and that still runs is
+/// killed. If this process is killed first, the program ends when it has used the processor time that it may take.
+pub fn wait_group(command: &mut Command, limits: Limits) -> std::io::Result<Ended> {
+    let mut child = command.process_group(0).spawn()?;
+    // The group has the number of its first process.
+    let group = Pid::from_child(&child);
+    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64);
+    let processor_s = Some((limits.time.as_secs() + 1) * cores);
+    let limit = Rlimit { current: processor_s, maximum: processor_s };
+    // It may have ended already.
+    prlimit(Some(group), Resource::Cpu, limit).ok();
+    let outcome = until(limits.time, || {
+        // The process stays in the table, so that nobody else gets its number before the group is killed.
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        if waitid(WaitId::Pid(group), options)?.is_some() {
+            return Ok(Some(None));
+        }
+        let bytes = resident_bytes(group);
+        Ok((bytes > limits.memory_bytes).then_some(Some(Ended::TookTooMuch(bytes))))
+    });
+    kill_process_group(group, Signal::KILL).ok();
+    let status = child.wait()?;
+    Ok(match outcome? {
+        Some(None) => Ended::Itself(status),
+        Some(Some(ended)) => ended,
+        None => Ended::TookTooLong(limits.time),
+    })
+}
+
+/// [`wait_group`] with what the program wrote, which goes through two files: `kept`, with two extensions.
+pub fn listen(command: &mut Command, kept: &Path, limits: Limits) -> std::io::Result<Said> {
+    let (output, errors) = (kept.with_extension("out"), kept.with_extension("err"));
+    command.stdin(Stdio::null()).stdout(File::create(&output)?).stderr(File::create(&errors)?);
+    let ended = wait_group(command, limits)?;
+    let read = |path| std::fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    Ok(Said { ended, output: read(output)?, errors: read(errors)? })
+}
+
+/// What `ask` gives; `None` if it has given nothing for as long as `limit`.
+fn until<T>(
+    limit: Duration,
+    mut ask: impl FnMut() -> std::io::Result<Option<T>>,
+) -> std::io::Result<Option<T>> {
+    let started = Instant::now();
+    let mut pause = FIRST_POLL;
+    loop {
+        if let Some(given) = ask()? {
+            return Ok(Some(given));
+        }
+        if started.elapsed() > limit {
+            return Ok(None);
+        }
+        std::thread::sleep(pause);
+        pause = (pause * 3 / 2).min(POLL_INTERVAL);
+    }
+}
+
+/// Memory of a running process; zero if it has ended.
+fn resident_bytes(process: Pid) -> u64 {
+    let path = format!("/proc/{}/statm", process.as_raw_nonzero());
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    // proc(5): size, resident, in pages.
+    let pages: u64 = text.split(' ').nth(1).and_then(|pages| pages.parse().ok()).unwrap_or(0);
+    pages * PAGE_BYTES
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const LONG: Duration = Duration::from_secs(60);
+
+    fn sh(script: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        command
+    }
+
     fn shell(script: &str, limit: Duration) -> Option<String> {
-        wait(Command::new("sh").args(["-c", script]), limit).unwrap().failure()
+        wait(&mut sh(script), limit).unwrap().failure()
+    }
+
+    fn group(script: &str, time: Duration, memory_bytes: u64) -> Option<String> {
+        wait_group(&mut sh(script), Limits { time, memory_bytes }).unwrap().failure()
     }
 
     #[test]
     fn a_program_ends_well_badly_or_by_force() {
-        assert_eq!(shell("exit 0", Duration::from_secs(60)), None);
-        assert_eq!(shell("exit 3", Duration::from_secs(60)).as_deref(), Some("exit status: 3"));
+        assert_eq!(shell("exit 0", LONG), None);
+        assert_eq!(shell("exit 3", LONG).as_deref(), Some("exit status: 3"));
         let started = Instant::now();
         assert_eq!(shell("exec sleep 60", Duration::ZERO).as_deref(), Some("ended after 0 s"));
         assert!(started.elapsed() < Duration::from_secs(30));
+    }
+
+    #[test]
+    fn a_group_ends_well_badly_or_by_force() {
+        assert_eq!(group("exit 0", LONG, u64::MAX), None);
+        assert_eq!(group("exit 3", LONG, u64::MAX).as_deref(), Some("exit status: 3"));
+        assert_eq!(group("sleep 60", Duration::ZERO, u64::MAX).as_deref(), Some("ended after 0 s"));
+        let too_much = group("exec sleep 60", LONG, 1).unwrap();
+        assert!(too_much.starts_with("ended at "), "{too_much}");
+    }
+
+    #[test]
+    fn what_a_program_wrote_is_given_back_apart() {
+        let folder = zrt_needs::TemporaryFolder::new("listen");
+        let limits = Limits { time: LONG, memory_bytes: u64::MAX };
+        let said = listen(&mut sh("echo one; echo two >&2; exit 3"), &folder.join("kept"), limits).unwrap();
+        assert_eq!((said.output.as_str(), said.errors.as_str()), ("one\n", "two\n"));
+        assert_eq!(said.ended.failure().as_deref(), Some("exit status: 3"));
+    }
+
+    #[test]
+    fn what_a_group_leaves_behind_is_killed() {
+        let folder = zrt_needs::TemporaryFolder::new("group");
+        // The number of what is left behind, which outlives its parent in both cases.
+        for (script, time) in [
+            ("sleep 600 & echo $! > left", LONG),
+            ("sleep 600 & echo $! > left; wait", Duration::from_secs(1)),
+        ] {
+            let mut command = sh(script);
+            wait_group(command.current_dir(&*folder), Limits { time, memory_bytes: u64::MAX }).unwrap();
+            let number = std::fs::read_to_string(folder.join("left")).unwrap();
+            let state =
+                || std::fs::read_to_string(format!("/proc/{}/stat", number.trim())).unwrap_or_default();
+            // It has ended, though nobody may have waited for it yet.
+            let gone = until(LONG, || Ok((state().is_empty() || state().contains(") Z ")).then_some(())));
+            assert!(gone.unwrap().is_some(), "{script}: {}", state());
+        }
     }
 }

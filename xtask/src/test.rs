@@ -15,7 +15,7 @@ pub mod passes;
 mod processor_time;
 pub mod skips;
 
-pub use binaries::{TestBinary, build};
+pub use binaries::{TestBinary, build, cases};
 
 use binaries::{ALL_TESTS, Job, Surroundings};
 use clap::Args;

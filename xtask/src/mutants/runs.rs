@@ -1,17 +1,15 @@
 //! One run of tests and what it says.
 
+use crate::process::{self, Ended, Limits};
 use std::error::Error;
 use std::fmt;
 use std::fs::{self, File};
-use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, ExitStatus};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Longest that one command may take; a mutant that hangs is noticed by that.
 const COMMAND_LIMIT: Duration = Duration::from_secs(15 * 60);
-/// How often a running command is polled.
-const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// Names of failed tests that are reported.
 const NAMES_MAX: usize = 3;
 
@@ -78,19 +76,10 @@ pub fn read(printed: &str, passed: bool) -> Run {
 /// that it has started.
 pub fn run(command: &mut Command, output: &Path) -> Result<Option<ExitStatus>, Box<dyn Error>> {
     let file = File::create(output)?;
-    let mut child = command.process_group(0).stdout(file.try_clone()?).stderr(file).spawn()?;
-    let started = Instant::now();
-    loop {
-        if let Some(status) = child.try_wait()? {
-            return Ok(Some(status));
-        }
-        if started.elapsed() > COMMAND_LIMIT {
-            // The group has the number of its first process.
-            Command::new("kill").args(["-KILL", "--", &format!("-{}", child.id())]).status()?;
-            child.wait()?;
-            return Ok(None);
-        }
-        std::thread::sleep(POLL_INTERVAL);
+    let limits = Limits { time: COMMAND_LIMIT, memory_bytes: u64::MAX };
+    match process::wait_group(command.stdout(file.try_clone()?).stderr(file), limits)? {
+        Ended::Itself(status) => Ok(Some(status)),
+        Ended::TookTooLong(_) | Ended::TookTooMuch(_) => Ok(None),
     }
 }
 

@@ -68,6 +68,21 @@ pub struct Job<'a> {
 }
 
 impl TestBinary {
+    /// The test binary of one of cargo's messages.
+    pub fn from_message(message: &Value) -> Option<TestBinary> {
+        if message["reason"] != "compiler-artifact" || message["profile"]["test"] != true {
+            return None;
+        }
+        let directory = Path::new(message["manifest_path"].as_str()?).parent()?.to_owned();
+        Some(TestBinary {
+            folder: directory.file_name()?.to_str()?.to_owned(),
+            target: message["target"]["name"].as_str()?.to_owned(),
+            is_bench: message["target"]["kind"][0] == "bench",
+            executable: PathBuf::from(message["executable"].as_str()?),
+            directory,
+        })
+    }
+
     /// Whether a table's entry `folder/target` means this one.
     pub fn is(&self, name: &str) -> bool {
         name.split_once('/') == Some((self.folder.as_str(), self.target.as_str()))
@@ -112,20 +127,14 @@ pub fn built_program(tests: &[TestBinary], name: &str) -> Result<String, String>
     text.map(str::to_owned).ok_or_else(|| format!("{}: not compiled with the tests", program.display()))
 }
 
-/// A test binary from one of cargo's messages.
+/// A test binary from a line that cargo wrote.
 fn parse_message(line: &str) -> Option<TestBinary> {
-    let message: Value = serde_json::from_str(line).ok()?;
-    if message["reason"] != "compiler-artifact" || message["profile"]["test"] != true {
-        return None;
-    }
-    let directory = Path::new(message["manifest_path"].as_str()?).parent()?.to_owned();
-    Some(TestBinary {
-        folder: directory.file_name()?.to_str()?.to_owned(),
-        target: message["target"]["name"].as_str()?.to_owned(),
-        is_bench: message["target"]["kind"][0] == "bench",
-        executable: PathBuf::from(message["executable"].as_str()?),
-        directory,
-    })
+    TestBinary::from_message(&serde_json::from_str(line).ok()?)
+}
+
+/// The names of the cases that a test binary lists (`--list --format terse`).
+pub fn cases(listed: &str) -> impl Iterator<Item = &str> {
+    listed.lines().filter_map(|line| line.strip_suffix(": test"))
 }
 
 /// Runs binaries in their order, [`BINARIES_AT_A_TIME`] at a time, and returns them in that order. After a failure no

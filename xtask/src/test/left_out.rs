@@ -5,7 +5,7 @@
 //! sweep may be left out, its subject may not. [`count`] asks the compiled tests, and refuses a row that names no
 //! case. `cargo test` without xtask runs every case.
 
-use super::binaries::TestBinary;
+use super::binaries::{TestBinary, cases};
 use std::error::Error;
 
 /// Cases of one target.
@@ -156,8 +156,7 @@ pub fn count(tests: &[TestBinary]) -> Result<usize, Box<dyn Error>> {
 /// The names of a target's cases.
 fn cases_of(test: &TestBinary) -> Result<Vec<String>, Box<dyn Error>> {
     let output = test.command().args(["--list", "--format", "terse"]).output()?;
-    let listed = String::from_utf8(output.stdout)?;
-    Ok(listed.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect())
+    Ok(cases(&String::from_utf8(output.stdout)?).map(str::to_owned).collect())
 }
 
 /// Refuses arguments of a pass that choose cases by a name that none has: the pass would show less than it says.

@@ -1,0 +1,140 @@
+//! A copy of the repository that may be changed and compiled.
+//!
+//! Contract: [`Mirror::update`] makes the copy equal to the repository. Files that are the same keep their times, so
+//! that little is rebuilt. The copy has its own build outputs.
+
+use std::collections::BTreeSet;
+use std::error::Error;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Names of folders that are not copied, wherever they are: build outputs, version control, what fuzzers leave.
+const SKIPPED: &[&str] = &["target", ".git", "corpus", "artifacts"];
+
+/// The copy.
+pub struct Mirror {
+    /// The repository.
+    pub root: PathBuf,
+    /// The copy's root.
+    pub copy: PathBuf,
+    target: PathBuf,
+}
+
+impl Mirror {
+    /// A copy of `root` in a folder of its own; nothing is copied yet.
+    pub fn new(root: &Path, scratch: &Path) -> Result<Mirror, Box<dyn Error>> {
+        fs::create_dir_all(scratch.join("tree"))?;
+        let (root, scratch) = (root.canonicalize()?, scratch.canonicalize()?);
+        Ok(Mirror { root, copy: scratch.join("tree"), target: scratch.join("target") })
+    }
+
+    /// Makes the copy equal to the repository, but for files of it that `stays` names: those are left as they are.
+    pub fn update(&self, stays: &dyn Fn(&Path) -> bool) -> Result<(), Box<dyn Error>> {
+        self.update_folder(Path::new(""), stays)
+    }
+
+    fn update_folder(&self, folder: &Path, stays: &dyn Fn(&Path) -> bool) -> Result<(), Box<dyn Error>> {
+        let (from, to) = (self.root.join(folder), self.copy.join(folder));
+        fs::create_dir_all(&to)?;
+        let mut names = BTreeSet::new();
+        for entry in fs::read_dir(&from)? {
+            let entry = entry?;
+            let (name, kind) = (entry.file_name(), entry.file_type()?);
+            if is_skipped(&entry)? {
+                continue;
+            }
+            let path = folder.join(&name);
+            if kind.is_dir() {
+                self.update_folder(&path, stays)?;
+            } else if !stays(&path) {
+                write_if_new(&self.copy.join(&path), &fs::read(entry.path())?)?;
+            }
+            names.insert(name);
+        }
+        for entry in fs::read_dir(&to)? {
+            let entry = entry?;
+            if !names.contains(&entry.file_name()) {
+                match entry.file_type()?.is_dir() {
+                    true => fs::remove_dir_all(entry.path())?,
+                    false => fs::remove_file(entry.path())?,
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Cargo with these arguments, in the copy.
+    pub fn cargo(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(cargo());
+        command.args(arguments).current_dir(&self.copy).env("CARGO_TARGET_DIR", &self.target);
+        without_shrinking(&mut command);
+        command
+    }
+}
+
+/// The files below a folder that a copy has, in the order of their names.
+pub fn files(folder: &Path) -> Result<Vec<PathBuf>, Box<dyn Error>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        match entry.file_type()?.is_dir() {
+            _ if is_skipped(&entry)? => {}
+            true => found.extend(files(&entry.path())?),
+            false => found.push(entry.path()),
+        }
+    }
+    found.sort_unstable();
+    Ok(found)
+}
+
+fn is_skipped(entry: &fs::DirEntry) -> std::io::Result<bool> {
+    let name = entry.file_name();
+    Ok(SKIPPED.iter().any(|skipped| name == *skipped) || entry.file_type()?.is_symlink())
+}
+
+/// The program that started this one, or the one in the path.
+pub fn cargo() -> String {
+    std::env::var("CARGO").unwrap_or_else(|_| "cargo".into())
+}
+
+/// For tests whose failure is wanted: shrinking it and its backtrace are not.
+pub fn without_shrinking(command: &mut Command) {
+    command.env("RUST_BACKTRACE", "0").env("PROPTEST_MAX_SHRINK_ITERS", "0");
+    command.env("PROPTEST_DISABLE_FAILURE_PERSISTENCE", "1");
+}
+
+/// Writes a file, unless it has these bytes.
+pub fn write_if_new(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    if fs::read(path).is_ok_and(|old| old == bytes) { Ok(()) } else { fs::write(path, bytes) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use zrt_needs::TemporaryFolder;
+
+    #[test]
+    fn a_copy_becomes_equal_but_for_what_stays() {
+        let folder = TemporaryFolder::new("mirror");
+        let root = folder.join("root");
+        for path in ["a/one.rs", "a/two.rs", "target/output", "top"] {
+            fs::create_dir_all(root.join(path).parent().unwrap()).unwrap();
+            fs::write(root.join(path), path).unwrap();
+        }
+        let mirror = Mirror::new(&root, &folder.join("scratch")).unwrap();
+        mirror.update(&|_| false).unwrap();
+        let read = |path: &str| fs::read_to_string(mirror.copy.join(path)).ok();
+        assert_eq!((read("a/one.rs").as_deref(), read("target/output")), (Some("a/one.rs"), None));
+        assert_eq!(files(&root).unwrap(), ["a/one.rs", "a/two.rs", "top"].map(|path| root.join(path)));
+        for path in ["a/one.rs", "a/two.rs", "a/extra", "b"] {
+            fs::write(mirror.copy.join(path), "changed").unwrap();
+        }
+        let written = fs::metadata(mirror.copy.join("top")).unwrap().modified().unwrap();
+        mirror.update(&|path| path == Path::new("a/two.rs")).unwrap();
+        assert_eq!(read("a/one.rs").as_deref(), Some("a/one.rs"));
+        assert_eq!(read("a/two.rs").as_deref(), Some("changed"));
+        assert_eq!((read("a/extra"), read("b")), (None, None));
+        assert_eq!(fs::metadata(mirror.copy.join("top")).unwrap().modified().unwrap(), written);
+    }
+}

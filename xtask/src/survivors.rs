@@ -1,0 +1,210 @@
+//! `cargo xtask survivors`: all mutants of whole crates, compiled together, against the tests that come by them.
+//!
+//! Contract: cargo-mutants lists the mutants of the crates. They are all written into one copy of the repository, each
+//! as a branch on a switch, and every test process chooses one of them by an environment variable. Constants are
+//! computed without mutants, and what the compiler refuses is left out, with the reason. Everything is under
+//! `target/survivors`: the copy and its build outputs, what became of each mutant (`CRATE.jsonl`), and what no test
+//! notices (`CRATE.txt`). A further run takes outcomes from there, as long as the crate, its tests and what both depend
+//! on in the workspace are the same. Survivors are no error of this command. One run at a time: both would write into
+//! the same copy.
+//!
+//! Cost: some compilations of the crates, one of the tests, each case once alone, and for each mutant a few short
+//! processes; for a crate minutes, where building anew for each mutant takes hours or days.
+
+mod cases;
+mod copy;
+mod crates;
+mod list;
+mod places;
+mod prune;
+mod report;
+mod results;
+mod rewrite;
+mod trial;
+mod workers;
+
+use cases::Cases;
+use copy::Copy;
+use crates::Workspace;
+use list::Mutant;
+use report::Settled;
+use results::Results;
+use std::collections::{BTreeMap, BTreeSet};
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+use trial::Trial;
+use workers::lock;
+
+/// Mutants that a run can have: numbers are from 1, and the switch has room for so many.
+const MUTANTS_MAX: usize = (1 << 16) - 1;
+
+/// Options of `xtask survivors`.
+#[derive(clap::Args)]
+pub struct SurvivorsArguments {
+    /// Folders of the crates.
+    #[arg(value_name = "CRATE", required = true)]
+    folders: Vec<String>,
+    /// Run the tests of the crates in these folders [default: of the same crates].
+    #[arg(long, value_name = "CRATE", value_delimiter = ',')]
+    tests_of: Vec<String>,
+    /// Seconds of tests that a mutant may take beyond its first.
+    #[arg(long, value_name = "SECONDS", default_value_t = 2.0)]
+    budget_s: f64,
+    /// Try only every so many mutants.
+    #[arg(long, value_name = "NUMBER", default_value = "1", value_parser = clap::value_parser!(u32).range(1..))]
+    every: u32,
+    /// Test processes at a time [default: as many as cores].
+    #[arg(long, value_name = "NUMBER")]
+    jobs: Option<usize>,
+    /// Take nothing from earlier runs.
+    #[arg(long)]
+    fresh: bool,
+    /// The program cargo-mutants, version 27.1.
+    #[arg(long, value_name = "PATH", default_value = "cargo-mutants")]
+    cargo_mutants: PathBuf,
+}
+
+/// What a run is about.
+struct Plan {
+    root: PathBuf,
+    /// The folder of everything that is written.
+    scratch: PathBuf,
+    workspace: Workspace,
+    /// Folders of the crates that have mutants, and of those whose tests run.
+    folders: Vec<String>,
+    tests_of: Vec<String>,
+    budget: Duration,
+    jobs: usize,
+}
+
+impl Plan {
+    fn new(arguments: &SurvivorsArguments) -> Result<Plan, Box<dyn Error>> {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize()?;
+        let scratch = root.join("target/survivors");
+        std::fs::create_dir_all(scratch.join("output"))?;
+        let folders = names(&arguments.folders);
+        let tests_of =
+            if arguments.tests_of.is_empty() { folders.clone() } else { names(&arguments.tests_of) };
+        let budget = Duration::try_from_secs_f64(arguments.budget_s)
+            .map_err(|error| format!("--budget-s {}: {error}", arguments.budget_s))?;
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let jobs = arguments.jobs.unwrap_or(cores);
+        let workspace = Workspace::read(&root, &scratch.join("output"))?;
+        Ok(Plan { root, scratch, workspace, folders, tests_of, budget, jobs })
+    }
+
+    /// The results of each crate.
+    fn results(&self, keep: bool) -> Result<BTreeMap<&str, Results>, Box<dyn Error>> {
+        let open = |folder: &String| -> Result<Results, Box<dyn Error>> {
+            let of: BTreeSet<&str> = self.tests_of.iter().chain([folder]).map(String::as_str).collect();
+            let fingerprint = self.workspace.fingerprint(&of)?;
+            let path = self.scratch.join(format!("{folder}.jsonl"));
+            Results::open(&path, fingerprint, self.budget.as_secs_f64(), keep)
+        };
+        self.folders.iter().map(|folder| Ok((folder.as_str(), open(folder)?))).collect()
+    }
+
+    /// Settles the mutants that are not settled yet.
+    fn settle(
+        &self,
+        mutants: &[(u32, &Mutant)],
+        results: &mut BTreeMap<&str, Results>,
+    ) -> Result<(), Box<dyn Error>> {
+        let (mutated, tested) =
+            (self.workspace.packages(&self.folders)?, self.workspace.packages(&self.tests_of)?);
+        let copy = Copy::new(&self.root, &self.scratch, &self.folders, mutants)?;
+        println!("== compiling");
+        let pruned = prune::prune(&copy, mutants, &mutated, &tested)?;
+        let cases = Cases::record(pruned.binaries, self.jobs, &self.scratch.join("output"))?;
+        let trial = Trial::new(&cases, self.budget);
+        let tried: Vec<&(u32, &Mutant)> =
+            mutants.iter().filter(|(number, _)| !pruned.left_out.contains_key(number)).collect();
+        for (number, mutant) in mutants {
+            if let (Some(outcome), Some(results)) =
+                (pruned.left_out.get(number), results.get_mut(mutant.folder()))
+            {
+                results.enter(&mutant.name, outcome.clone())?;
+            }
+        }
+        let reached = tried.iter().filter(|(number, _)| trial.is_reached(*number)).count();
+        println!("== {} mutants, of which some case comes by {reached}", tried.len());
+        let results = Mutex::new(results);
+        workers::each(self.jobs, tried.len(), "mutants", |index| {
+            let (number, mutant) = tried[index];
+            let outcome = trial.run(*number, mutant).map_err(|error| format!("{}: {error}", mutant.name))?;
+            match lock(&results).get_mut(mutant.folder()) {
+                Some(results) => results.enter(&mutant.name, outcome).map_err(|error| error.to_string()),
+                None => Ok(()),
+            }
+        })?;
+        Ok(())
+    }
+
+    /// Prints the table and what no test notices, and writes the latter.
+    fn report(&self, mutants: &[Mutant], results: &BTreeMap<&str, Results>) -> Result<(), Box<dyn Error>> {
+        let mut crates: BTreeMap<&str, Settled<'_>> = BTreeMap::new();
+        for (folder, results) in results {
+            let own = mutants.iter().filter(|mutant| mutant.folder() == *folder);
+            let settled = own.filter_map(|mutant| Some((mutant, results.get(&mutant.name)?)));
+            crates.insert(folder, settled.collect());
+        }
+        println!("\n{}", report::table(&crates));
+        for (folder, settled) in &crates {
+            let text = report::survivors(settled);
+            std::fs::write(self.scratch.join(format!("{folder}.txt")), &text)?;
+            print!("{text}");
+        }
+        Ok(())
+    }
+}
+
+/// Runs the command.
+pub fn run(arguments: &SurvivorsArguments) -> Result<(), Box<dyn Error>> {
+    let started = Instant::now();
+    let plan = Plan::new(arguments)?;
+    let packages = plan.workspace.packages(&plan.folders)?;
+    plan.workspace.packages(&plan.tests_of)?;
+    let listed = list::list(&arguments.cargo_mutants, &plan.root, &packages, &plan.scratch.join("output"))?;
+    let mutants: Vec<Mutant> = listed.into_iter().step_by(arguments.every as usize).collect();
+    if mutants.len() > MUTANTS_MAX {
+        return Err(
+            format!("{} mutants are more than {MUTANTS_MAX}: name fewer crates", mutants.len()).into()
+        );
+    }
+    let mut results = plan.results(!arguments.fresh)?;
+    let is_open = |mutant: &&Mutant| {
+        results.get(mutant.folder()).is_some_and(|results| results.get(&mutant.name).is_none())
+    };
+    let open: Vec<(u32, &Mutant)> = (1..).zip(mutants.iter().filter(is_open)).collect();
+    println!("== {} mutants, {} of them settled by earlier runs", mutants.len(), mutants.len() - open.len());
+    if !open.is_empty() {
+        plan.settle(&open, &mut results)?;
+    }
+    plan.report(&mutants, &results)?;
+    println!("== {} s", started.elapsed().as_secs());
+    Ok(())
+}
+
+/// Names of folders as they are written at a prompt, each once.
+fn names(folders: &[String]) -> Vec<String> {
+    let names: BTreeSet<&str> = folders.iter().map(|folder| folder.trim_end_matches('/')).collect();
+    names.into_iter().map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_switch_has_room_for_as_many_mutants_as_a_run_can_have() {
+        assert!(copy::SWITCH.contains("const NUMBERS_MAX: usize = 1 << 16;"));
+        assert_eq!(MUTANTS_MAX + 1, 1 << 16);
+    }
+
+    #[test]
+    fn a_folder_may_end_in_a_slash_and_counts_once() {
+        assert_eq!(names(&["pm4/".into(), "mem".into(), "pm4".into()]), ["mem", "pm4"]);
+    }
+}

@@ -1,0 +1,195 @@
+//! The copy of the repository that has all mutants in it.
+//!
+//! Contract: the copy equals the repository, but for the files that have mutants and for the manifests of their crates,
+//! which depend on the switch. The switch is a crate beside the copy. Whatever else was changed in the copy is undone.
+
+use super::list::Mutant;
+use super::rewrite::{self, Written};
+use crate::mirror::{self, Mirror};
+use crate::process::{self, Limits};
+use crate::test::TestBinary;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+/// The source of the switch, which is compiled as part of the copy and not of the workspace.
+pub const SWITCH: &str = include_str!("switch.rs.txt");
+const SWITCH_MANIFEST: &str =
+    "[package]\nname = \"zrt-switch\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[workspace]\n";
+/// How a crate of the copy, one folder below its root, depends on it.
+const DEPENDENCY: &str = "[dependencies]\nzrt-switch = { path = \"../../switch\" }\n";
+/// Longest that a compilation may take.
+const COMPILE_LIMIT: Duration = Duration::from_secs(60 * 60);
+
+/// The copy.
+pub struct Copy {
+    mirror: Mirror,
+    /// Where what cargo says is kept.
+    output: PathBuf,
+    /// The files that have mutants, as they are in the repository.
+    sources: BTreeMap<String, String>,
+}
+
+/// How a compilation ended.
+pub struct Compiled {
+    /// Why it did not succeed.
+    pub failure: Option<String>,
+    /// What cargo said, a message each.
+    pub messages: Vec<Value>,
+    /// What it said without that form.
+    pub said: String,
+}
+
+impl Compiled {
+    /// The compiler's errors.
+    pub fn errors(&self) -> impl Iterator<Item = &Value> {
+        let of_compiler = self.messages.iter().filter(|message| message["reason"] == "compiler-message");
+        of_compiler.map(|message| &message["message"]).filter(|message| message["level"] == "error")
+    }
+
+    /// The compiled tests.
+    pub fn binaries(&self) -> Vec<TestBinary> {
+        self.messages.iter().filter_map(TestBinary::from_message).collect()
+    }
+}
+
+impl Copy {
+    /// Makes the copy, for mutants of the crates in these folders, or brings an existing one up to date. The mutants
+    /// are not in it yet.
+    pub fn new(
+        root: &Path,
+        scratch: &Path,
+        folders: &[String],
+        mutants: &[(u32, &Mutant)],
+    ) -> Result<Copy, Box<dyn Error>> {
+        let mirror = Mirror::new(root, scratch)?;
+        let mut sources = BTreeMap::new();
+        for (_, mutant) in mutants {
+            if !sources.contains_key(&mutant.file) {
+                sources.insert(mutant.file.clone(), fs::read_to_string(mirror.root.join(&mutant.file))?);
+            }
+        }
+        let manifests: Vec<PathBuf> =
+            folders.iter().map(|folder| Path::new(folder).join("Cargo.toml")).collect();
+        // What is written anew below keeps its time if it is the same.
+        let is_ours = |path: &Path| path.to_str().is_some_and(|path| sources.contains_key(path));
+        mirror.update(&|path| is_ours(path) || manifests.iter().any(|manifest| manifest == path))?;
+        for manifest in manifests {
+            let text = fs::read_to_string(mirror.root.join(&manifest))?;
+            mirror::write_if_new(&mirror.copy.join(&manifest), with_switch(&text).as_bytes())?;
+        }
+        fs::create_dir_all(scratch.join("switch/src"))?;
+        mirror::write_if_new(&scratch.join("switch/Cargo.toml"), SWITCH_MANIFEST.as_bytes())?;
+        mirror::write_if_new(&scratch.join("switch/src/lib.rs"), SWITCH.as_bytes())?;
+        Ok(Copy { mirror, output: scratch.join("output"), sources })
+    }
+
+    /// Writes these mutants into the copy, and no others.
+    pub fn write(&self, mutants: &[(u32, &Mutant)]) -> Result<BTreeMap<String, Written>, Box<dyn Error>> {
+        let mut written = BTreeMap::new();
+        for (file, text) in &self.sources {
+            let of_file: Vec<(u32, &Mutant)> =
+                mutants.iter().filter(|(_, mutant)| mutant.file == *file).copied().collect();
+            let rewritten = rewrite::write(text, &of_file).map_err(|error| format!("{file}: {error}"))?;
+            mirror::write_if_new(&self.mirror.copy.join(file), rewritten.text.as_bytes())?;
+            written.insert(file.clone(), rewritten);
+        }
+        Ok(written)
+    }
+
+    /// Checks libraries and programs of packages.
+    pub fn check(&self, packages: &[&str]) -> Result<Compiled, Box<dyn Error>> {
+        self.compile(&["check", "--keep-going", "--message-format=json"], packages)
+    }
+
+    /// Compiles the tests of packages.
+    pub fn compile_tests(&self, packages: &[&str]) -> Result<Compiled, Box<dyn Error>> {
+        self.compile(&["test", "--no-run", "--tests", "--message-format=json"], packages)
+    }
+
+    fn compile(&self, arguments: &[&str], packages: &[&str]) -> Result<Compiled, Box<dyn Error>> {
+        let mut command = self.mirror.cargo(arguments);
+        command.args(packages.iter().flat_map(|package| ["--package", package]));
+        configure(&mut command);
+        let limits = Limits { time: COMPILE_LIMIT, memory_bytes: u64::MAX };
+        let said = process::listen(&mut command, &self.output.join("compile"), limits)?;
+        let messages = said.output.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        Ok(Compiled { failure: said.ended.failure(), messages, said: said.errors })
+    }
+}
+
+/// How rustc is called.
+fn configure(command: &mut Command) {
+    // What is denied elsewhere is common in branches: unused brackets, code behind a return, overflows.
+    command.env("RUSTFLAGS", "--cap-lints=warn").env_remove("CARGO_ENCODED_RUSTFLAGS");
+    // A question that constants may ask too is not in stable Rust.
+    command.env("RUSTC_BOOTSTRAP", "zrt_switch").env("CARGO_INCREMENTAL", "0");
+}
+
+/// A manifest with the dependency.
+fn with_switch(manifest: &str) -> String {
+    match manifest.contains("[dependencies]\n") {
+        true => manifest.replacen("[dependencies]\n", DEPENDENCY, 1),
+        false => format!("{manifest}\n{DEPENDENCY}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::list::Genre;
+    use super::super::rewrite::tests::mutant;
+    use super::*;
+
+    #[test]
+    fn a_manifest_gets_one_dependency_wherever_it_has_others() {
+        let beside = with_switch("[package]\nname = \"a\"\n\n[dependencies]\nb = \"1\"\n");
+        let alone = with_switch("[package]\nname = \"a\"\n\n[dev-dependencies]\nb = \"1\"\n");
+        for manifest in [beside, alone] {
+            let dependencies = manifest.split("[dependencies]\n").nth(1).unwrap();
+            assert!(dependencies.starts_with("zrt-switch = "), "{manifest}");
+            assert_eq!(manifest.matches("zrt-switch").count(), 1);
+        }
+    }
+
+    #[test]
+    fn the_copy_has_the_mutants_that_were_written_last_and_is_otherwise_the_repository() {
+        let folder = zrt_needs::TemporaryFolder::new("copy");
+        let (root, scratch) = (folder.join("root"), folder.join("scratch"));
+        let source = "fn f() -> u8 { 1 + 2 }\n";
+        for (path, text) in
+            [("mem/src/a.rs", source), ("mem/src/b.rs", "b"), ("mem/Cargo.toml", "[package]\n")]
+        {
+            fs::create_dir_all(root.join(path).parent().unwrap()).unwrap();
+            fs::write(root.join(path), text).unwrap();
+        }
+        let planted = mutant(source, Genre::BinaryOperator, "+", "-");
+        let copy = Copy::new(&root, &scratch, &["mem".into()], &[(3, &planted)]).unwrap();
+        let read = |path: &str| fs::read_to_string(scratch.join("tree").join(path)).unwrap();
+        assert_eq!(copy.write(&[(3, &planted)]).unwrap()["mem/src/a.rs"].branches[0].number, 3);
+        assert!(
+            read("mem/src/a.rs").contains("::zrt_switch::on(3)") && read("mem/Cargo.toml").contains("switch")
+        );
+        assert_eq!(read("mem/src/b.rs"), "b");
+        copy.write(&[]).unwrap();
+        assert_eq!(read("mem/src/a.rs"), source);
+        // Mutants of an earlier run are taken out.
+        copy.write(&[(3, &planted)]).unwrap();
+        Copy::new(&root, &scratch, &[], &[]).unwrap();
+        assert_eq!((read("mem/src/a.rs").as_str(), read("mem/Cargo.toml").as_str()), (source, "[package]\n"));
+    }
+
+    #[test]
+    fn errors_are_those_of_the_compiler() {
+        let message = |reason: &str, level: &str| serde_json::json!({ "reason": reason, "message": { "level": level } });
+        let messages =
+            [("compiler-message", "error"), ("compiler-message", "warning"), ("build-finished", "error")];
+        let messages = messages.map(|(reason, level)| message(reason, level)).into();
+        let compiled = Compiled { failure: None, messages, said: String::new() };
+        assert_eq!(compiled.errors().count(), 1);
+        assert!(compiled.binaries().is_empty());
+    }
+}

@@ -1,0 +1,302 @@
+//! One mutant against the tests that come by it.
+//!
+//! Contract: cases are run until one fails. The first are those most likely to, each in a process of its own: cases
+//! that have killed others of the function or file, those of the mutant's crate and module, short ones. The rest run
+//! many in a process, cheapest first, as far as the budget goes. A mutant has survived only if all cases passed that
+//! come by it; one that takes too long without a mutant counts as left out.
+
+use super::cases::{Cases, Switch, Verdict};
+use super::list::Mutant;
+use super::results::Outcome;
+use super::workers::lock;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+/// Cases that run alone.
+const ALONE_MAX: usize = 6;
+/// Cases in a process.
+const GROUP_MAX: usize = 100;
+/// A case may take as many times what it took without a mutant, and so much more.
+const TIME_FACTOR: u32 = 6;
+const TIME_MORE: Duration = Duration::from_secs(3);
+/// What a case of the function that killed a mutant counts, in cases of the file.
+const FUNCTION_WEIGHT: usize = 10;
+
+/// A function: its file, and its name.
+type FunctionKey = (String, String);
+
+/// How often each case has killed a mutant.
+#[derive(Default)]
+struct Killers {
+    of_file: HashMap<String, HashMap<usize, usize>>,
+    of_function: HashMap<FunctionKey, HashMap<usize, usize>>,
+}
+
+/// Tries mutants.
+pub struct Trial<'a> {
+    cases: &'a Cases,
+    /// Cases that pass, by the mutants that they come by.
+    reaching: HashMap<u32, Vec<usize>>,
+    /// How many take too long to be used, by the same.
+    too_long: HashMap<u32, usize>,
+    /// What the cases of a mutant may take beyond the first.
+    budget: Duration,
+    killers: Mutex<Killers>,
+}
+
+/// What the budget leaves of cases.
+#[derive(Debug, PartialEq, Eq)]
+struct Grouped {
+    /// Cases of one binary each.
+    groups: Vec<Vec<usize>>,
+    left_out: usize,
+}
+
+impl<'a> Trial<'a> {
+    /// Knows which cases come by which mutant.
+    pub fn new(cases: &'a Cases, budget: Duration) -> Trial<'a> {
+        let (mut reaching, mut too_long) = (HashMap::<u32, Vec<usize>>::new(), HashMap::new());
+        for (index, case) in cases.cases.iter().enumerate() {
+            for number in &case.reached {
+                match case.verdict {
+                    Verdict::Passed => reaching.entry(*number).or_default().push(index),
+                    Verdict::TookTooMuch => *too_long.entry(*number).or_default() += 1,
+                    // It comes by more or less than it would, and says nothing.
+                    Verdict::Failed => {}
+                }
+            }
+        }
+        Trial { cases, reaching, too_long, budget, killers: Mutex::default() }
+    }
+
+    /// Whether any case comes by a mutant.
+    pub fn is_reached(&self, number: u32) -> bool {
+        self.reaching.contains_key(&number)
+    }
+
+    /// Runs cases until one fails.
+    pub fn run(&self, number: u32, mutant: &Mutant) -> std::io::Result<Outcome> {
+        let order = self.order(number, mutant);
+        let too_long = self.too_long.get(&number).copied().unwrap_or(0);
+        if order.is_empty() && too_long == 0 {
+            return Ok(Outcome::Unreached);
+        }
+        let mut left = self.budget;
+        let mut rest = order.as_slice();
+        for place in 0..ALONE_MAX {
+            let Some((case, others)) = rest.split_first() else { break };
+            if place > 0 && self.cases.cases[*case].time > left {
+                break;
+            }
+            rest = others;
+            let started = Instant::now();
+            if let Some(outcome) = self.noticed(number, &[*case])? {
+                self.remember(mutant, *case);
+                return Ok(outcome);
+            }
+            if place > 0 {
+                left = left.saturating_sub(started.elapsed());
+            }
+        }
+        let Grouped { groups, left_out } = self.grouped(rest, left);
+        for group in groups {
+            if let Some(outcome) = self.noticed(number, &group)? {
+                return Ok(outcome);
+            }
+        }
+        Ok(match left_out + too_long {
+            0 => Outcome::Survived,
+            left_out => Outcome::OverBudget { left_out, budget_s: self.budget.as_secs_f64() },
+        })
+    }
+
+    /// The outcome, if one of these cases, all of one binary, does not pass.
+    fn noticed(&self, number: u32, group: &[usize]) -> std::io::Result<Option<Outcome>> {
+        let cases: Vec<_> = group.iter().map(|case| &self.cases.cases[*case]).collect();
+        let [first, ..] = cases.as_slice() else { return Ok(None) };
+        let names: Vec<&str> = cases.iter().map(|case| case.name.as_str()).collect();
+        let limit = cases.iter().map(|case| case.time).sum::<Duration>() * TIME_FACTOR + TIME_MORE;
+        let binary = self.cases.binaries[first.binary].name();
+        let test = match names.as_slice() {
+            [name] => format!("{binary} {name}"),
+            _ => format!("{binary}, one of {}", names.len()),
+        };
+        Ok(match self.cases.run(first.binary, &names, Switch::Chosen(number), limit)? {
+            Verdict::Passed => None,
+            Verdict::Failed => Some(Outcome::Killed { test }),
+            Verdict::TookTooMuch => Some(Outcome::TimedOut { test }),
+        })
+    }
+
+    /// The cases that come by a mutant, the most promising first.
+    fn order(&self, number: u32, mutant: &Mutant) -> Vec<usize> {
+        let mut order = self.reaching.get(&number).cloned().unwrap_or_default();
+        let module = module(&mutant.file);
+        let killers = lock(&self.killers);
+        let (file, function) =
+            (killers.of_file.get(&mutant.file), killers.of_function.get(&function(mutant)));
+        let count = |killed: Option<&HashMap<usize, usize>>, case: &usize| {
+            killed.and_then(|killed| killed.get(case)).copied().unwrap_or(0)
+        };
+        order.sort_by_cached_key(|index| {
+            let case = &self.cases.cases[*index];
+            let is_near = case.name.starts_with(&module);
+            let is_own = self.cases.binaries[case.binary].folder == mutant.folder();
+            let killed = count(function, index) * FUNCTION_WEIGHT + count(file, index);
+            (Reverse(killed), !is_own, !is_near, case.time, *index)
+        });
+        order
+    }
+
+    fn remember(&self, mutant: &Mutant, case: usize) {
+        let mut killers = lock(&self.killers);
+        *killers.of_file.entry(mutant.file.clone()).or_default().entry(case).or_default() += 1;
+        *killers.of_function.entry(function(mutant)).or_default().entry(case).or_default() += 1;
+    }
+
+    /// The cheapest of these cases that fit, by binary; binaries whose cases take least come first.
+    fn grouped(&self, cases: &[usize], mut left: Duration) -> Grouped {
+        let time = |case: &usize| self.cases.cases[*case].time;
+        let mut cheapest = cases.to_vec();
+        cheapest.sort_by_key(|case| (time(case), *case));
+        let mut by_binary: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        let mut left_out = 0;
+        for case in cheapest {
+            match left.checked_sub(time(&case)) {
+                Some(less) => {
+                    left = less;
+                    by_binary.entry(self.cases.cases[case].binary).or_default().push(case);
+                }
+                None => left_out += 1,
+            }
+        }
+        let mut groups: Vec<Vec<usize>> = by_binary.into_values().collect();
+        groups.sort_by_key(|group| group.iter().map(time).sum::<Duration>());
+        let groups = groups.iter().flat_map(|group| group.chunks(GROUP_MAX)).map(<[usize]>::to_vec).collect();
+        Grouped { groups, left_out }
+    }
+}
+
+fn function(mutant: &Mutant) -> FunctionKey {
+    let name = mutant.function.as_ref().map(|function| function.name.clone()).unwrap_or_default();
+    (mutant.file.clone(), name)
+}
+
+/// What the names of unit tests of a file begin with: `a::b::` for `crate/src/a/b.rs` and for `crate/src/a/b/mod.rs`.
+fn module(file: &str) -> String {
+    let inside = file.split_once("/src/").map_or(file, |(_, inside)| inside);
+    let path = inside.trim_end_matches(".rs").trim_end_matches("/mod");
+    format!("{}::", path.replace('/', "::"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::cases::Case;
+    use super::super::cases::tests::script;
+    use super::super::list::{Function, Genre};
+    use super::super::rewrite;
+    use super::*;
+    use std::path::Path;
+
+    fn mutant(file: &str, function: &str) -> Mutant {
+        let function = Some(Function { name: function.into() });
+        Mutant { file: file.into(), function, ..rewrite::tests::mutant("+", Genre::Other, "+", "-") }
+    }
+
+    fn case(binary: usize, name: &str, ms: u64) -> Case {
+        let time = Duration::from_millis(ms);
+        Case { binary, name: name.into(), time, verdict: Verdict::Passed, reached: vec![1] }
+    }
+
+    /// A binary of a crate `mem` and one of a crate `ring`, which fail where `fails` says.
+    fn cases(folder: &Path, fails: &str, cases: Vec<Case>) -> Cases {
+        let binaries = ["mem", "ring"].map(|name| {
+            std::fs::create_dir_all(folder.join(name)).unwrap();
+            script(
+                &folder.join(name),
+                &format!("echo \"$*\" >> ../ran; case \"$*\" in {fails}) exit 1;; esac"),
+            )
+        });
+        Cases { binaries: binaries.into(), cases }
+    }
+
+    fn ran(folder: &Path) -> Vec<String> {
+        let text = std::fs::read_to_string(folder.join("ran")).unwrap_or_default();
+        text.lines().map(|line| line.replace("--exact ", "").replace(" --test-threads 1", "")).collect()
+    }
+
+    #[test]
+    fn likely_cases_come_first_and_those_that_kill_before_them() {
+        let folder = zrt_needs::TemporaryFolder::new("order");
+        let all = vec![
+            case(1, "a::far", 1),
+            case(0, "slow", 20),
+            case(0, "fast", 10),
+            case(0, "a::near", 30),
+            Case { verdict: Verdict::Failed, ..case(0, "a::useless", 1) },
+            Case { reached: vec![2], ..case(0, "a::elsewhere", 1) },
+        ];
+        let cases = cases(&folder, "never", all);
+        let trial = Trial::new(&cases, Duration::ZERO);
+        assert_eq!(trial.order(1, &mutant("mem/src/a.rs", "f")), [3, 2, 1, 0]);
+        assert!(trial.is_reached(2) && !trial.is_reached(3));
+        trial.remember(&mutant("mem/src/a.rs", "g"), 0);
+        assert_eq!(trial.order(1, &mutant("mem/src/a.rs", "f")), [0, 3, 2, 1]);
+        trial.remember(&mutant("mem/src/a.rs", "f"), 1);
+        assert_eq!(trial.order(1, &mutant("mem/src/a.rs", "f")), [1, 0, 3, 2]);
+        assert_eq!(trial.order(1, &mutant("mem/src/b.rs", "f")), [2, 1, 3, 0]);
+    }
+
+    #[test]
+    fn modules_are_those_of_unit_tests() {
+        assert_eq!(module("mem/src/a/b.rs"), "a::b::");
+        assert_eq!(module("mem/src/a/mod.rs"), "a::");
+    }
+
+    #[test]
+    fn the_cheapest_that_fit_run_together_by_binary() {
+        let folder = zrt_needs::TemporaryFolder::new("grouped");
+        let mut all = vec![case(0, "a", 500), case(1, "b", 10), case(0, "c", 100), case(1, "d", 900)];
+        let cases_of = |all: &Vec<Case>| cases(&folder, "never", all.clone());
+        let few = cases_of(&all);
+        let trial = Trial::new(&few, Duration::ZERO);
+        let of = |ms| trial.grouped(&[0, 1, 2, 3], Duration::from_millis(ms));
+        assert_eq!(of(700), Grouped { groups: vec![vec![1], vec![2, 0]], left_out: 1 });
+        assert_eq!(of(2000), Grouped { groups: vec![vec![2, 0], vec![1, 3]], left_out: 0 });
+        assert_eq!(of(9), Grouped { groups: vec![], left_out: 4 });
+        all = vec![case(0, "a", 1); GROUP_MAX + 1];
+        let many = cases_of(&all);
+        let indices: Vec<usize> = (0..=GROUP_MAX).collect();
+        let groups = Trial::new(&many, Duration::ZERO).grouped(&indices, Duration::from_secs(9)).groups;
+        assert_eq!(groups.iter().map(Vec::len).collect::<Vec<_>>(), [GROUP_MAX, 1]);
+    }
+
+    #[test]
+    fn cases_run_until_one_fails_and_a_survivor_has_passed_all() {
+        let folder = zrt_needs::TemporaryFolder::new("trial");
+        let names = ["a", "b", "c", "d", "e", "f", "g", "h", "i"];
+        let all = || names.iter().map(|name| case(0, name, 1)).collect();
+        let outcome = |fails: &str, cases_of: Vec<Case>, budget_s: u64| {
+            std::fs::remove_file(folder.join("ran")).ok();
+            let cases = cases(&folder, fails, cases_of);
+            Trial::new(&cases, Duration::from_secs(budget_s)).run(1, &mutant("mem/src/x.rs", "f")).unwrap()
+        };
+        assert_eq!(outcome("never", all(), 60), Outcome::Survived);
+        assert_eq!(ran(&folder), ["a", "b", "c", "d", "e", "f", "g h i"]);
+        assert_eq!(outcome("*' c '*", all(), 60), Outcome::Killed { test: "mem/made_up c".into() });
+        assert_eq!(ran(&folder), ["a", "b", "c"]);
+        assert_eq!(outcome("*' h '*", all(), 60), Outcome::Killed { test: "mem/made_up, one of 3".into() });
+        // The first runs whatever it takes.
+        let over = Outcome::OverBudget { left_out: 8, budget_s: 0.0 };
+        assert_eq!(outcome("never", all(), 0), over);
+        assert_eq!(ran(&folder), ["a"]);
+        assert_eq!(outcome("never", vec![], 60), Outcome::Unreached);
+        // A case that was not run might have noticed it.
+        let unused = |verdict| vec![Case { verdict, ..case(0, "j", 1) }];
+        let over = Outcome::OverBudget { left_out: 1, budget_s: 60.0 };
+        assert_eq!(outcome("never", unused(Verdict::TookTooMuch), 60), over);
+        assert_eq!(outcome("never", unused(Verdict::Failed), 60), Outcome::Unreached);
+    }
+}
