@@ -427,3 +427,5 @@ fn views_of_a_queue_outlive_it_and_the_address_space() {
         assert_eq!(view.load_u64(0), 5);
     }
 }
+
+mod limits;

@@ -114,6 +114,7 @@ mod tests {
             assert_eq!(errno.0, number);
         }
         assert_eq!(Errno::EINVAL.to_string(), "EINVAL (22)");
+        assert_eq!(format!("{:?}", Errno::EINVAL), "EINVAL (22)");
         assert_eq!(Errno(524).to_string(), "ENOTSUPP (524)");
         assert_eq!(Errno(4000).to_string(), "errno 4000");
     }

@@ -122,13 +122,12 @@ impl Events {
             if !waited.signalled {
                 return Ok(EventReport::default());
             }
-            let [_, memory, hardware] = waited.payloads.as_slice() else {
-                return Ok(EventReport { signalled: true, ..EventReport::default() });
-            };
+            // One payload for each event, in the order above.
+            let payload = |at: usize| waited.payloads.get(at).map(|event| event.payload.as_bytes());
             let report = EventReport {
                 signalled: true,
-                memory_fault: MemoryFault::parse(memory.payload.as_bytes()),
-                hardware_exception: HardwareException::parse(hardware.payload.as_bytes()),
+                memory_fault: payload(1).and_then(MemoryFault::parse),
+                hardware_exception: payload(2).and_then(HardwareException::parse),
             };
             if let Some(loss) = report.process_loss() {
                 self.vm.process().note_loss(loss);

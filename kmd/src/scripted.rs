@@ -28,6 +28,9 @@ struct State {
     next_handle: u64,
     next_event: u32,
     payloads: Vec<kfd_event_data_plain>,
+    allocations: Vec<(u64, u64)>,
+    mappings: Vec<(Fd, u64, usize)>,
+    queue: Option<kfd_ioctl_create_queue_args>,
 }
 
 /// See the module's documentation.
@@ -39,7 +42,13 @@ pub(crate) struct ScriptedSyscalls {
     doorbell_offset: u64,
     aperture: (u64, u64),
     maps_on_device: bool,
+    place: Option<Reservation>,
 }
+
+/// What CREATE_QUEUE answers.
+pub(crate) const QUEUE_ID: u32 = 41;
+/// What AVAILABLE_MEMORY answers for the GPU.
+pub(crate) const AVAILABLE_BYTES: u64 = 31 << 30;
 
 impl ScriptedSyscalls {
     pub(crate) fn new() -> ScriptedSyscalls {
@@ -50,6 +59,7 @@ impl ScriptedSyscalls {
             doorbell_offset: 3 << 62 | u64::from(GPU_ID) << 46 | 0x10,
             aperture: (0x100_0000, (1 << 47) - 1),
             maps_on_device: true,
+            place: None,
         }
     }
 
@@ -100,6 +110,12 @@ impl ScriptedSyscalls {
         self
     }
 
+    /// All address space is this.
+    pub(crate) fn reserving(mut self, place: Reservation) -> ScriptedSyscalls {
+        self.place = Some(place);
+        self
+    }
+
     /// What WAIT_EVENTS leaves in the payloads, by position.
     pub(crate) fn payloads(self, payloads: Vec<kfd_event_data_plain>) -> ScriptedSyscalls {
         self.state().payloads = payloads;
@@ -109,6 +125,21 @@ impl ScriptedSyscalls {
     /// The calls so far.
     pub(crate) fn log(&self) -> Vec<String> {
         self.state().log.clone()
+    }
+
+    /// Address and length of each memory object so far.
+    pub(crate) fn allocations(&self) -> Vec<(u64, u64)> {
+        self.state().allocations.clone()
+    }
+
+    /// File, offset and length of each mapping so far.
+    pub(crate) fn mappings(&self) -> Vec<(Fd, u64, usize)> {
+        self.state().mappings.clone()
+    }
+
+    /// The last CREATE_QUEUE.
+    pub(crate) fn queue(&self) -> kfd_ioctl_create_queue_args {
+        self.state().queue.unwrap()
     }
 
     /// Logs `entry`, and fails if the script says so for `name`.
@@ -199,7 +230,9 @@ impl Syscalls for ScriptedSyscalls {
                 let mut structure: kfd_ioctl_alloc_memory_of_gpu_args = read(argument)?;
                 self.step(name, format!("ALLOC {:#x} flags {:#x}", structure.size, structure.flags))?;
                 let mut state = self.state();
+                state.allocations.push((structure.va_addr, structure.size));
                 structure.handle = state.next_handle;
+                structure.mmap_offset = state.next_handle << 12;
                 state.next_handle += 1;
                 argument.write(structure.as_mut_bytes())?;
             }
@@ -243,8 +276,15 @@ impl Syscalls for ScriptedSyscalls {
             "CREATE_QUEUE" => {
                 let mut structure: kfd_ioctl_create_queue_args = read(argument)?;
                 self.step(name, format!("CREATE_QUEUE {}", structure.ring_size))?;
-                structure.queue_id = 1;
+                self.state().queue = Some(structure);
+                structure.queue_id = QUEUE_ID;
                 structure.doorbell_offset = self.doorbell_offset;
+                argument.write(structure.as_mut_bytes())?;
+            }
+            "AVAILABLE" => {
+                self.step(name, name.into())?;
+                let mut structure: kfd_ioctl_get_available_memory_args = read(argument)?;
+                structure.available = if structure.gpu_id == GPU_ID { AVAILABLE_BYTES } else { 0 };
                 argument.write(structure.as_mut_bytes())?;
             }
             other => self.step(other, other.into())?,
@@ -254,12 +294,15 @@ impl Syscalls for ScriptedSyscalls {
 
     fn reserve(&self, len: usize, alignment: usize) -> Result<Reservation, Errno> {
         self.step("reserve", format!("reserve {len:#x}"))?;
-        Reservation::new(len, alignment)
+        match &self.place {
+            Some(place) => Ok(place.clone()),
+            None => Reservation::new(len, alignment),
+        }
     }
 
     fn map(
         &self,
-        _fd: Fd,
+        fd: Fd,
         offset: u64,
         len: usize,
         protection: Protection,
@@ -271,6 +314,7 @@ impl Syscalls for ScriptedSyscalls {
             _ => "map remap page",
         };
         self.step(name, name.into())?;
+        self.state().mappings.push((fd, offset, len));
         let memory = self.memory.get_or_init(|| MemoryFile::new("scripted", 1 << 30).unwrap());
         memory.map(0, len, protection, place)
     }
@@ -288,5 +332,48 @@ impl Syscalls for ScriptedSyscalls {
         let names: BTreeSet<String> =
             below.filter_map(|rest| rest.split('/').next()).map(String::from).collect();
         if names.is_empty() { Err(Errno::ENOENT) } else { Ok(names.into_iter().collect()) }
+    }
+}
+
+/// A driver that is a function of file, request and pointer. It has neither files nor memory.
+pub(crate) struct Driver<F>(pub(crate) F);
+
+impl<F> Syscalls for Driver<F>
+where
+    F: Fn(Fd, u32, UserPointer<'_>) -> Result<i32, Errno> + Send + Sync,
+{
+    fn open(&self, _: &str) -> Result<Fd, Errno> {
+        Err(Errno::ENOENT)
+    }
+
+    fn close(&self, _: Fd) -> Result<(), Errno> {
+        Err(Errno::EBADF)
+    }
+
+    fn ioctl(&self, fd: Fd, request: u32, argument: UserPointer<'_>) -> Result<i32, Errno> {
+        (self.0)(fd, request, argument)
+    }
+
+    fn reserve(&self, _: usize, _: usize) -> Result<Reservation, Errno> {
+        Err(Errno::ENOMEM)
+    }
+
+    fn map(
+        &self,
+        _: Fd,
+        _: u64,
+        _: usize,
+        _: Protection,
+        _: Option<(&Reservation, usize)>,
+    ) -> Result<Mapping, Errno> {
+        Err(Errno::ENOMEM)
+    }
+
+    fn read_file(&self, _: &str) -> Result<Vec<u8>, Errno> {
+        Err(Errno::ENOENT)
+    }
+
+    fn read_directory(&self, _: &str) -> Result<Vec<String>, Errno> {
+        Err(Errno::ENOENT)
     }
 }

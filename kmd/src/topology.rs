@@ -325,7 +325,8 @@ fn lines(bytes: &[u8]) -> impl Iterator<Item = (usize, &[u8], &[u8])> {
 
 /// A decimal number without sign.
 fn parse_number(bytes: &[u8]) -> Option<u64> {
-    if bytes.is_empty() || !bytes.iter().all(u8::is_ascii_digit) {
+    // Rust's parser takes a plus sign, too.
+    if !bytes.iter().all(u8::is_ascii_digit) {
         return None;
     }
     core::str::from_utf8(bytes).ok()?.parse().ok()

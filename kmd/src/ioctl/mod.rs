@@ -101,36 +101,4 @@ const fn request(opcode: rustix::ioctl::Opcode) -> u32 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::bindings::kfd::*;
-
-    #[test]
-    fn composed_numbers_equal_the_headers() {
-        fn check<C: Command>(header: u32) {
-            assert_eq!(C::REQUEST, header, "{}", C::NAME);
-            assert!(crate::syscalls::passes_on(header), "{} would not leave the process", C::NAME);
-        }
-        check::<GetVersion>(REQUEST_GET_VERSION);
-        check::<GetProcessApertures>(REQUEST_GET_PROCESS_APERTURES_NEW);
-        check::<AcquireVm>(REQUEST_ACQUIRE_VM);
-        check::<RuntimeDisable>(REQUEST_RUNTIME_ENABLE);
-        check::<AllocateMemory>(REQUEST_ALLOC_MEMORY_OF_GPU);
-        check::<FreeMemory>(REQUEST_FREE_MEMORY_OF_GPU);
-        check::<MapMemory>(REQUEST_MAP_MEMORY_TO_GPU);
-        check::<UnmapMemory>(REQUEST_UNMAP_MEMORY_FROM_GPU);
-        check::<CreateQueue>(REQUEST_CREATE_QUEUE);
-        check::<DestroyQueue>(REQUEST_DESTROY_QUEUE);
-        check::<CreateEvent>(REQUEST_CREATE_EVENT);
-        check::<DestroyEvent>(REQUEST_DESTROY_EVENT);
-        check::<WaitEvents<'_>>(REQUEST_WAIT_EVENTS);
-        check::<AvailableMemory>(REQUEST_AVAILABLE_MEMORY);
-        check::<GetClockCounters>(REQUEST_GET_CLOCK_COUNTERS);
-        check::<SetXnackMode>(REQUEST_SET_XNACK_MODE);
-        check::<SetTrapHandler>(REQUEST_SET_TRAP_HANDLER);
-        check::<UpdateQueue>(REQUEST_UPDATE_QUEUE);
-        check::<SetCuMask<'_>>(REQUEST_SET_CU_MASK);
-        check::<SetEvent>(REQUEST_SET_EVENT);
-        check::<ResetEvent>(REQUEST_RESET_EVENT);
-    }
-}
+mod tests;

@@ -90,7 +90,8 @@ mod tests {
         let file = MappedFile::open(&path).unwrap();
         std::fs::remove_file(&path).unwrap();
 
-        assert_eq!(file.len(), 10_007);
+        assert_eq!((file.len(), file.is_empty()), (10_007, false));
+        assert_eq!(format!("{file:?}"), "MappedFile(10007 B)");
         let mut part = [0u8; 99];
         assert!(file.read_at(4093, &mut part));
         assert_eq!(part[..], content[4093..4192]);

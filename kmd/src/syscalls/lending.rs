@@ -49,7 +49,7 @@ impl Lending {
 pub(super) fn uncovered(start: u64, end: u64, ranges: &[(u64, usize)]) -> Vec<(u64, u64)> {
     let mut free = vec![(start, end)];
     let ranges = ranges.iter().map(|(address, len)| (*address, address.saturating_add(*len as u64)));
-    for (from, to) in ranges.filter(|(from, to)| *from < end && start < *to) {
+    for (from, to) in ranges {
         let cut = |(start, end): (u64, u64)| [(start, end.min(from)), (start.max(to), end)];
         free = free.into_iter().flat_map(cut).filter(|(start, end)| start < end).collect();
     }

@@ -145,6 +145,43 @@ mod tests {
         assert_eq!(system.map(fd, 0, 4096, Protection::Read, None).err(), Some(Errno::EBADF));
     }
 
+    /// A child that the process starts does not get the driver's file.
+    #[test]
+    #[cfg_attr(miri, ignore = "makes system calls")]
+    fn a_file_is_opened_to_read_and_to_write_and_for_this_process_alone() {
+        let folder = zrt_needs::TemporaryFolder::new("opened");
+        let path = folder.join("file");
+        std::fs::write(&path, [7; 8192]).unwrap();
+        let system = LinuxSyscalls::new();
+        let fd = system.open(path.to_str().unwrap()).unwrap();
+        let mapping = system.map(fd, 4096, 4096, Protection::ReadWrite, None).unwrap();
+        mapping.view().store_u32(4, 0x0808_0808);
+        assert_eq!(std::fs::read(&path).unwrap()[4096..4104], [7, 7, 7, 7, 8, 8, 8, 8], "the file itself");
+        let file = system.file(fd).unwrap();
+        assert_eq!(rustix::fs::fcntl_getfl(&file).unwrap() & OFlags::ACCMODE, OFlags::RDWR);
+        assert_eq!(rustix::io::fcntl_getfd(&file).unwrap(), rustix::io::FdFlags::CLOEXEC);
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "makes system calls")]
+    fn a_file_is_read_whole_up_to_its_limit() {
+        let folder = zrt_needs::TemporaryFolder::new("long-file");
+        let path = folder.join("file");
+        let read = |len: usize| {
+            std::fs::write(&path, vec![b'x'; len]).unwrap();
+            LinuxSyscalls::new().read_file(path.to_str().unwrap()).map(|bytes| bytes.len())
+        };
+        for (len, outcome) in [
+            (0, Ok(0)),
+            (FILE_BYTES_MAX - 1, Ok(FILE_BYTES_MAX - 1)),
+            (FILE_BYTES_MAX, Ok(FILE_BYTES_MAX)),
+            (FILE_BYTES_MAX + 1, Err(Errno::EFBIG)),
+            (2 * FILE_BYTES_MAX, Err(Errno::EFBIG)),
+        ] {
+            assert_eq!(read(len), outcome, "{len} bytes");
+        }
+    }
+
     #[test]
     #[cfg_attr(miri, ignore = "makes system calls")]
     fn a_real_ioctl_writes_its_argument() {

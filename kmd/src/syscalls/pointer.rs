@@ -122,49 +122,15 @@ impl<'a> UserPointer<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Mapping, Protection, Reservation};
     use super::*;
-
-    /// A driver that is a function of the pointer.
-    struct Driver<F>(F);
-
-    impl<F: Fn(UserPointer<'_>) -> Result<i32, Errno> + Send + Sync> Syscalls for Driver<F> {
-        fn open(&self, _: &str) -> Result<Fd, Errno> {
-            Err(Errno::ENOENT)
-        }
-        fn close(&self, _: Fd) -> Result<(), Errno> {
-            Err(Errno::EBADF)
-        }
-        fn ioctl(&self, _: Fd, _: u32, argument: UserPointer<'_>) -> Result<i32, Errno> {
-            (self.0)(argument)
-        }
-        fn reserve(&self, _: usize, _: usize) -> Result<Reservation, Errno> {
-            Err(Errno::ENOMEM)
-        }
-        fn map(
-            &self,
-            _: Fd,
-            _: u64,
-            _: usize,
-            _: Protection,
-            _: Option<(&Reservation, usize)>,
-        ) -> Result<Mapping, Errno> {
-            Err(Errno::ENOMEM)
-        }
-        fn read_file(&self, _: &str) -> Result<Vec<u8>, Errno> {
-            Err(Errno::ENOENT)
-        }
-        fn read_directory(&self, _: &str) -> Result<Vec<String>, Errno> {
-            Err(Errno::ENOENT)
-        }
-    }
+    use crate::scripted::Driver;
 
     fn call(
         argument: &mut [u8],
         nested: &mut [Nested<'_>],
         driver: impl Fn(UserPointer<'_>) -> Result<i32, Errno> + Send + Sync,
     ) -> Result<i32, Errno> {
-        ioctl_bytes(&Driver(driver), Fd(0), 0, argument, nested)
+        ioctl_bytes(&Driver(|_, _, pointer: UserPointer<'_>| driver(pointer)), Fd(0), 0, argument, nested)
     }
 
     #[test]

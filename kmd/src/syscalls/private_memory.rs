@@ -417,10 +417,16 @@ impl Userfaultfd {
         // SAFETY: number and structure are those of the header, and the structure is ours for the call.
         unsafe { rustix::ioctl::ioctl(&file, Updater::<REQUEST, ApiArgument>::new(&mut argument)) }
             .map_err(|error| unavailable("UFFDIO_API")(error.into()))?;
-        if argument.features & Userfaultfd::FEATURE_PROTECT == 0 {
-            return Err(unavailable("UFFDIO_API")(Errno::EOPNOTSUPP));
-        }
+        Userfaultfd::check_features(argument.features)?;
         Ok(Userfaultfd(file))
+    }
+
+    /// `EOPNOTSUPP` if these features of a kernel do not include the write-protect mode.
+    fn check_features(features: u64) -> Result<(), LendError> {
+        match features & Userfaultfd::FEATURE_PROTECT {
+            0 => Err(unavailable("UFFDIO_API")(Errno::EOPNOTSUPP)),
+            _ => Ok(()),
+        }
     }
 
     /// `EBUSY` if another userfaultfd has the pages.

@@ -104,8 +104,12 @@ pub(super) fn end_of_pages(address: u64, len: usize) -> Result<u64, Errno> {
 impl ProcessMap {
     /// Reads the map. `EFBIG` past `MAPS_BYTES_MAX`.
     pub fn read() -> Result<ProcessMap, Errno> {
+        ProcessMap::read_from(File::open("/proc/self/maps")?)
+    }
+
+    fn read_from(maps: impl Read) -> Result<ProcessMap, Errno> {
         let mut bytes = Vec::new();
-        File::open("/proc/self/maps")?.take(MAPS_BYTES_MAX + 1).read_to_end(&mut bytes)?;
+        maps.take(MAPS_BYTES_MAX + 1).read_to_end(&mut bytes)?;
         if bytes.len() as u64 > MAPS_BYTES_MAX {
             return Err(Errno::EFBIG);
         }
@@ -232,6 +236,39 @@ mod tests {
         assert_eq!(map.shared_range(0x1000, 0x1000), Err(Errno::EFAULT));
         assert_eq!(map.shared_range(0x9000, 0x1000), Err(Errno::ENOTSUPP));
         assert_eq!(map.shared_range(0xa000, 0x1000), Err(Errno::EPERM));
+    }
+
+    #[test]
+    fn lines_that_go_on_in_the_same_file_are_one_piece() {
+        // Line 2 goes on where line 1 ends; the others have another device, inode or offset.
+        let text = "1000-3000 rw-s 00005000 00:01 7 /a\n3000-4000 rwxs 00007000 00:01 7 /a\n\
+                    4000-5000 rw-s 00008000 00:02 7 /b\n5000-6000 rw-s 00009000 00:02 8 /c\n\
+                    6000-7000 rw-s 0000b000 00:02 8 /c\n7000-8000 rw-s 0000b000 00:02 8 /c";
+        let range = ProcessMap { text: text.into() }.shared_range(0x2000, 0x6000).unwrap();
+        assert_eq!((range.address(), range.len(), range.is_empty()), (0x2000, 0x6000, false));
+        let pieces: Vec<_> =
+            range.pieces.iter().map(|piece| (piece.len, piece.inode, piece.offset)).collect();
+        assert_eq!(
+            pieces,
+            [
+                (0x2000, 7, 0x6000),
+                (0x1000, 7, 0x8000),
+                (0x1000, 8, 0x9000),
+                (0x1000, 8, 0xb000),
+                (0x1000, 8, 0xb000)
+            ]
+        );
+        assert_eq!(range.pieces[1].device, "00:02");
+    }
+
+    #[test]
+    fn a_map_is_read_up_to_its_limit() {
+        let read =
+            |len| ProcessMap::read_from(std::io::repeat(b'x').take(len)).map(|map| map.text.len() as u64);
+        assert_eq!(read(MAPS_BYTES_MAX - 1), Ok(MAPS_BYTES_MAX - 1));
+        assert_eq!(read(MAPS_BYTES_MAX), Ok(MAPS_BYTES_MAX));
+        assert_eq!(read(MAPS_BYTES_MAX + 1), Err(Errno::EFBIG));
+        assert_eq!(read(u64::MAX), Err(Errno::EFBIG));
     }
 
     #[test]

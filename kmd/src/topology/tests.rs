@@ -153,3 +153,102 @@ proptest! {
         }
     }
 }
+
+/// Hardware reference §1.2. No two values are equal, so that no property is taken for another.
+#[test]
+fn each_property_is_read_from_its_own_line() {
+    let text = "simd_count 64\nsimd_per_cu 4\nmax_waves_per_simd 17\nlds_size_in_kb 65\nwave_front_size 33\n\
+        array_count 9\nsimd_arrays_per_engine 3\nmax_slots_scratch_cu 31\ngfx_target_version 120001\n\
+        vendor_id 4098\ndevice_id 30033\nlocation_id 1280\ndomain 5\ndrm_render_minor 129\nnum_xcc 2\n\
+        max_engine_clk_fcompute 2350\nfw_version 3010\ncwsr_size 30699520\nctl_stack_size 28672\n";
+    let expected = GpuProperties {
+        simd_count: 64,
+        simd_per_cu: 4,
+        max_waves_per_simd: 17,
+        lds_size_kib: 65,
+        wave_front_size: 33,
+        array_count: 9,
+        simd_arrays_per_engine: 3,
+        max_slots_scratch_cu: 31,
+        gfx_target_version: 120_001,
+        vendor_id: 4098,
+        device_id: 30_033,
+        location_id: 1280,
+        domain: 5,
+        drm_render_minor: 129,
+        num_xcc: 2,
+        max_engine_clk_fcompute_mhz: 2350,
+        fw_version: 3010,
+        cwsr_bytes: Some(30_699_520),
+        control_stack_bytes: Some(28_672),
+    };
+    assert_eq!(GpuProperties::parse("P", text.as_bytes()), Ok(expected.clone()));
+    let reversed: Vec<&str> = text.lines().rev().collect();
+    assert_eq!(GpuProperties::parse("P", reversed.join("\n").as_bytes()), Ok(expected));
+
+    // Each one that is not a number is named, with its line.
+    for (at, line) in text.lines().enumerate() {
+        let name = line.split(' ').next().unwrap();
+        for value in ["x", "+5", "-1", "0x10", "4294967296"] {
+            let bad = text.replacen(line, &format!("{name} {value}"), 1);
+            let error = GpuProperties::parse("P", bad.as_bytes()).unwrap_err().to_string();
+            let start = format!("P line {}: {name} is not a number that fits; ", at + 1);
+            assert!(error.starts_with(&start), "{error}");
+        }
+    }
+}
+
+#[test]
+fn a_kernel_that_does_not_know_of_compute_dies_has_one() {
+    let without = R9700.replace("num_xcc 1\n", "");
+    assert_eq!(GpuProperties::parse("P", without.as_bytes()).unwrap().num_xcc, 1);
+    let two = R9700.replace("num_xcc 1\n", "num_xcc 2\n");
+    assert_eq!(Topology::read(&machine(&two)).unwrap().gpus[0].compute_units(), 32, "128 SIMDs, two a unit");
+}
+
+#[test]
+fn counts_are_possible_up_to_their_limits() {
+    let parse = |simd_count: u32, simd_per_cu: u32, num_xcc: u32| {
+        let text = format!(
+            "simd_count {simd_count}\nsimd_per_cu {simd_per_cu}\ngfx_target_version 120001\ndrm_render_minor 128\n\
+             num_xcc {num_xcc}\n"
+        );
+        GpuProperties::parse("P", text.as_bytes()).map_err(|error| error.to_string())
+    };
+    for (simd_count, simd_per_cu, num_xcc) in [(65536, 2, 1), (128, 128, 1), (128, 2, 64), (1, 1, 1)] {
+        let properties = parse(simd_count, simd_per_cu, num_xcc).unwrap();
+        assert_eq!((properties.simd_count, properties.simd_per_cu), (simd_count, simd_per_cu));
+    }
+    for (counts, expected) in [
+        ((65537, 2, 1), "P: simd_count is 65537, which no GPU has"),
+        ((128, 129, 1), "P: simd_per_cu is 129, which no GPU has"),
+        ((128, 2, 65), "P: num_xcc is 65, which no GPU has"),
+    ] {
+        let (simd_count, simd_per_cu, num_xcc) = counts;
+        assert_eq!(parse(simd_count, simd_per_cu, num_xcc), Err(expected.to_owned()));
+    }
+}
+
+/// Hardware reference §1.3: a public heap and no private one.
+#[test]
+fn a_bar_is_large_if_it_covers_all_memory() {
+    let bank = |number, heap| {
+        let path = format!("{TOPOLOGY_ROOT}/nodes/1/mem_banks/{number}/properties");
+        (path, format!("heap_type {heap}\nsize_in_bytes 4096\n"))
+    };
+    for (heaps, is_large, vram_bytes) in [
+        (&[1][..], true, 4096),
+        (&[1, 1], true, 8192),
+        (&[1, 0, 3], true, 4096),
+        (&[2], false, 4096),
+        (&[1, 2], false, 8192),
+        (&[2, 1], false, 8192),
+        (&[0, 3], false, 0),
+    ] {
+        let banks = heaps.iter().enumerate().map(|(number, heap)| bank(number, heap));
+        let system = banks.fold(machine(R9700), |system, (path, text)| system.file(&path, &text));
+        let topology = Topology::read(&system).unwrap();
+        let gpu = &topology.gpus[0];
+        assert_eq!((gpu.has_large_bar(), gpu.vram_bytes()), (is_large, vram_bytes), "{heaps:?}");
+    }
+}

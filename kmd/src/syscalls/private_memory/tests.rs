@@ -185,6 +185,132 @@ fn overlapping_loans_keep_their_pages_until_the_last_one_ends() {
 
 #[test]
 #[cfg_attr(miri, ignore = "maps memory")]
+fn a_loan_that_ends_first_gives_back_what_only_it_covered() {
+    let (_, address) = heap(6);
+    let page = |index: u64| address + index * PAGE as u64;
+    let Some(first) = lend(page(0), 4 * PAGE) else { return };
+    let second = lend(page(2), 4 * PAGE).unwrap();
+    assert_eq!((second.address(), second.len(), second.is_empty()), (page(2), 4 * PAGE, false));
+    drop(second);
+    let now = |page_index| rights(page(page_index));
+    assert_eq!([0, 1, 2, 3, 4, 5].map(now), ["rw-s", "rw-s", "rw-s", "rw-s", "rw-p", "rw-p"]);
+    drop(first);
+    assert_eq!([0, 3].map(now), ["rw-p"; 2]);
+}
+
+/// Bytes are copied some pages at a time; behind the last page, nothing can be read.
+#[test]
+#[cfg_attr(miri, ignore = "maps memory")]
+fn loans_of_any_number_of_pages_hold_all_bytes() {
+    for pages in 1..=9 {
+        let place = Reservation::new(pages * PAGE, PAGE).unwrap();
+        let own = Mapping::private(pages * PAGE, Protection::ReadWrite, Some((&place, 0))).unwrap();
+        let value = |at: usize| (at as u64 + 1) * 0x0101_0101_0101;
+        (0..own.len()).step_by(8).for_each(|at| own.view().store_u64(at, value(at)));
+        let Some(loan) = lend(own.address(), own.len()) else { return };
+        let second = loan.pages().unwrap().map_again().unwrap();
+        assert_eq!(second.len(), pages * PAGE);
+        for at in (0..own.len()).step_by(8) {
+            assert_eq!(second.view().load_u64(at), value(at), "byte {at} of {pages} pages");
+        }
+    }
+}
+
+/// Only pages that a loan has exchanged are exchanged back.
+#[test]
+#[cfg_attr(miri, ignore = "maps memory")]
+fn what_was_shared_before_a_loan_is_shared_after_it() {
+    let place = Reservation::new(3 * PAGE, PAGE).unwrap();
+    let file = MemoryFile::new("theirs", PAGE).unwrap();
+    let _own = [0, 2]
+        .map(|page| Mapping::private(PAGE, Protection::ReadWrite, Some((&place, page * PAGE))).unwrap());
+    let theirs = file.map(0, PAGE, Protection::ReadWrite, Some((&place, PAGE))).unwrap();
+    let elsewhere = file.map(0, PAGE, Protection::ReadWrite, None).unwrap();
+    let now = || [0, 1, 2].map(|page| rights(place.address() + page * PAGE as u64));
+    let Some(loan) = lend(place.address(), 3 * PAGE) else { return };
+    assert_eq!(now(), ["rw-s"; 3]);
+    drop(loan);
+    assert_eq!(now(), ["rw-p", "rw-s", "rw-p"]);
+    theirs.view().store_u32(0, 11);
+    assert_eq!(elsewhere.view().load_u32(0), 11);
+}
+
+/// Lines and flags as proc_pid_smaps(5) has them.
+#[test]
+fn each_kind_of_memory_is_lent_or_refused_by_name() {
+    let check = |rest: &str, flags: &str| {
+        let line = format!("7000-9000 {rest}");
+        check_private(&Line::parse(&line).unwrap(), flags)
+    };
+    let (stack, address) = (Err(LendError::Stack { address: 0x7000 }), 0x7000);
+    assert_eq!(check("rw-p 00000000 00:00 0", " rd wr mr mw me ac"), Ok(true));
+    assert_eq!(check("rw-p 00000000 00:00 0  [heap]", " rd wr mr mw me ac dc"), Ok(true));
+    assert_eq!(check("rw-s 00000000 00:01 9  /memfd:a", " rd wr sh mr mw me ms"), Ok(false));
+    assert_eq!(check("rw-s 00000000 00:01 9  [stack]", " rd wr sh gd wf"), Ok(false));
+    // A mapping that grows, whatever it is called, and one of a thread, by its name.
+    assert_eq!(check("rw-p 00000000 00:00 0", " rd wr mr mw me gd ac"), stack);
+    assert_eq!(check("rw-p 00000000 00:00 0  [stack:12]", " rd wr mr mw me ac"), stack);
+    assert_eq!(check("rw-p 00000000 00:00 0  [stack]", " rd wr mr mw me gd ac"), stack);
+    assert_eq!(check("rw-p 00000000 08:01 9  /bin/a", " rd wr"), Err(LendError::PrivateFile { address }));
+    assert_eq!(check("rw-p 00000000 00:00 0", " rd wr wf"), Err(LendError::WipedOnFork { address }));
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "maps memory")]
+fn a_copy_is_whole_or_refused() {
+    let place = Reservation::new(3 * PAGE, PAGE).unwrap();
+    let own = Mapping::private(2 * PAGE, Protection::ReadWrite, Some((&place, 0))).unwrap();
+    own.view().fill(0, 2 * PAGE, 0x5a);
+    let copy = |address: u64, len: usize| {
+        let mut bytes = vec![0; len];
+        read_process(address, &mut bytes).map(|()| bytes.iter().all(|byte| *byte == 0x5a))
+    };
+    assert_eq!(copy(own.address(), 2 * PAGE), Ok(true));
+    assert_eq!(copy(own.address() + PAGE as u64, PAGE), Ok(true));
+    assert_eq!(
+        copy(own.address() + PAGE as u64, PAGE + 1),
+        Err(Errno::EFAULT),
+        "two pages, one of them unreadable"
+    );
+    assert_eq!(copy(own.address() + 2 * PAGE as u64, 1), Err(Errno::EFAULT));
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "makes a system call")]
+fn what_holds_writers_back_is_for_this_process_alone() {
+    for mode in [0, Userfaultfd::USER_MODE_ONLY] {
+        let Ok(opened) = Userfaultfd::open_with(mode) else { continue };
+        assert_eq!(rustix::io::fcntl_getfd(&opened.0).unwrap(), rustix::io::FdFlags::CLOEXEC);
+    }
+}
+
+/// `UFFD_FEATURE_PAGEFAULT_FLAG_WP` is bit 0 (`linux/userfaultfd.h`).
+#[test]
+fn a_kernel_that_cannot_hold_writers_back_is_refused() {
+    let refused = LendError::Unavailable { step: "UFFDIO_API", errno: Errno::EOPNOTSUPP };
+    assert_eq!([1, 0x1fff].map(Userfaultfd::check_features), [Ok(()); 2]);
+    assert_eq!([0, 2, 0x1ffe].map(Userfaultfd::check_features), [Err(refused); 3]);
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "reads what Linux says of a thread")]
+fn signals_wait_while_they_are_blocked_and_no_longer() {
+    let blocked = || {
+        let status = std::fs::read_to_string("/proc/thread-self/status").unwrap();
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigBlk:")).unwrap();
+        u64::from_str_radix(mask.trim(), 16).unwrap()
+    };
+    let bit = |signal: i32| 1 << (signal - 1);
+    let before = blocked();
+    let signals = SignalsBlocked::new();
+    let all = [libc::SIGHUP, libc::SIGINT, libc::SIGALRM, libc::SIGTERM, libc::SIGUSR1, libc::SIGPROF];
+    assert!(all.iter().all(|signal| blocked() & bit(*signal) != 0), "{:x}", blocked());
+    drop(signals);
+    assert_eq!(blocked(), before);
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "maps memory")]
 fn mappings_side_by_side_keep_rights_and_advice() {
     let place = Reservation::new(6 * PAGE, PAGE).unwrap();
     let own = Mapping::private(6 * PAGE, Protection::ReadWrite, Some((&place, 0))).unwrap();
