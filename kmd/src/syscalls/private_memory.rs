@@ -253,17 +253,22 @@ fn find_parts(
 /// Replaces the pages of a part by new ones with the same bytes.
 fn exchange(part: Part, kind: Kind, faults: Userfaultfd) -> Result<(), LendError> {
     let new = part.new_pages(kind)?;
-    if kind == Kind::Shared {
-        // Unpopulated pages cannot be protected; a read populates them.
-        part.advise(Advice::LinuxPopulateRead).map_err(unavailable("madvise of MADV_POPULATE_READ"))?;
-    }
-    faults.register(part).map_err(unavailable("UFFDIO_REGISTER"))?;
+    register(part, kind, &faults)?;
     std::thread::scope(|scope| {
         let copier = std::thread::Builder::new().stack_size(COPIER_STACK_BYTES);
         let copier = copier.spawn_scoped(scope, || exchange_held_back(part, new, faults));
         let copier = copier.map_err(|error| unavailable("starting a thread")(error.into()))?;
         copier.join().unwrap_or(Err(unavailable("copying")(Errno::EIO)))
     })
+}
+
+/// Makes every page of a part one to which writers can be held back.
+fn register(part: Part, kind: Kind, faults: &Userfaultfd) -> Result<(), LendError> {
+    if kind == Kind::Shared {
+        // Unpopulated pages cannot be protected; a read populates them.
+        part.advise(Advice::LinuxPopulateRead).map_err(unavailable("madvise of MADV_POPULATE_READ"))?;
+    }
+    faults.register(part).map_err(unavailable("UFFDIO_REGISTER"))
 }
 
 /// The part of [`exchange`] during which a write to the pages by this thread would never return: see the module's

@@ -5,6 +5,7 @@ use super::super::lending;
 use super::super::memory::{Protection, Reservation};
 use super::*;
 use rustix::mm::{MapFlags, ProtFlags};
+use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 const PAGE: usize = PAGE_BYTES;
@@ -143,6 +144,32 @@ fn first_writes_to_pages_that_nobody_touched_are_not_lost() {
     }
 }
 
+/// Bit 57 of a page's entry in `/proc/self/pagemap`: writers to it are held back (Linux pagemap.rst).
+#[test]
+#[cfg_attr(miri, ignore = "maps memory")]
+fn pages_that_nobody_touched_are_protected_like_others() {
+    const PAGES: usize = 8;
+    let Ok(faults) = Userfaultfd::open() else { return };
+    let own = Mapping::private(PAGES * PAGE, Protection::ReadWrite, None).unwrap();
+    own.view().store_u32(3 * PAGE, 1);
+    let part =
+        Part { address: own.address(), len: own.len(), is_executable: false, stays_out_of_forks: false };
+    let protected = || {
+        let pagemap = File::open("/proc/self/pagemap").unwrap();
+        [0, 1, 2, 3, 4, 5, 6, 7].map(|page| {
+            let mut entry = [0; 8];
+            pagemap.read_exact_at(&mut entry, (own.address() / PAGE as u64 + page) * 8).unwrap();
+            u64::from_ne_bytes(entry) >> 57 & 1 == 1
+        })
+    };
+    register(part, Kind::Shared, &faults).unwrap();
+    assert_eq!(protected(), [false; PAGES]);
+    faults.protect(part).unwrap();
+    assert_eq!(protected(), [true; PAGES]);
+    drop(faults);
+    assert_eq!(protected(), [false; PAGES]);
+}
+
 #[test]
 #[cfg_attr(miri, ignore = "maps memory")]
 fn writers_in_user_mode_are_held_back_where_that_is_all_that_is_allowed() {
@@ -196,6 +223,16 @@ fn a_loan_that_ends_first_gives_back_what_only_it_covered() {
     assert_eq!([0, 1, 2, 3, 4, 5].map(now), ["rw-s", "rw-s", "rw-s", "rw-s", "rw-p", "rw-p"]);
     drop(first);
     assert_eq!([0, 3].map(now), ["rw-p"; 2]);
+    // One whole exchange, of which another loan covers the beginning, or the end, or the middle.
+    for (from, to) in [(0, 2), (4, 6), (2, 4)] {
+        let whole = lend(page(0), 6 * PAGE).unwrap();
+        let part = lend(page(from), (to - from) as usize * PAGE).unwrap();
+        drop(whole);
+        let expected = [0, 1, 2, 3, 4, 5].map(|at| if (from..to).contains(&at) { "rw-s" } else { "rw-p" });
+        assert_eq!([0, 1, 2, 3, 4, 5].map(now), expected, "{from}..{to} is lent");
+        drop(part);
+        assert_eq!([0, 1, 2, 3, 4, 5].map(now), ["rw-p"; 6]);
+    }
 }
 
 /// Bytes are copied some pages at a time; behind the last page, nothing can be read.
