@@ -4,7 +4,7 @@
 use super::super::lending;
 use super::super::memory::{Protection, Reservation};
 use super::*;
-use rustix::mm::{MapFlags, ProtFlags};
+use rustix::mm::{MapFlags, MremapFlags, ProtFlags};
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -251,6 +251,23 @@ fn loans_of_any_number_of_pages_hold_all_bytes() {
             assert_eq!(second.view().load_u64(at), value(at), "byte {at} of {pages} pages");
         }
     }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "maps memory")]
+fn a_lent_mapping_that_the_process_extends_goes_on_with_zeros() {
+    let own = Mapping::private(PAGE, Protection::ReadWrite, None).unwrap();
+    own.view().store_u32(0, 5);
+    let Some(_loan) = lend(own.address(), PAGE) else { return };
+    let longer = Mapping::private_alone(2 * PAGE).unwrap();
+    let pointer = |address: u64| std::ptr::with_exposed_provenance_mut(address as usize);
+    let (from, to) = (pointer(own.address()), pointer(longer.address()));
+    // SAFETY: with an old length of 0 the lent page stays, and is mapped once more, with what follows it. The new place
+    // belongs to this test, which has no view of it.
+    unsafe { rustix::mm::mremap_fixed(from, 0, 2 * PAGE, MremapFlags::MAYMOVE, to) }.unwrap();
+    let mut bytes = vec![1; 2 * PAGE];
+    assert_eq!(read_process(longer.address(), &mut bytes), Ok(()), "nothing is past the end of a file");
+    assert_eq!((bytes[0], &bytes[PAGE..]), (5, [0; PAGE].as_slice()));
 }
 
 /// Only pages that a loan has exchanged are exchanged back.
