@@ -262,6 +262,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "reads many megabytes")]
     fn a_map_is_read_up_to_its_limit() {
         let read =
             |len| ProcessMap::read_from(std::io::repeat(b'x').take(len)).map(|map| map.text.len() as u64);
