@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used)] // a failed unwrap is a failed test
 
 use zrt_isa::decode_for;
-use zrt_isa::effects::{Counter, Effects, Registers, Role};
+use zrt_isa::effects::{Counter, Effects, Part, Registers, Role};
 use zrt_isa::resources::WaveSize;
 
 fn effects(wave_size: WaveSize, words: &[u32]) -> Effects {
@@ -258,6 +258,84 @@ fn what_no_operand_says() {
             0xc8d20501, 0x00040903, // v_dual_mul_f32 v0, v1, v2 :: v_dual_cndmask_b32 v5, v3, v4
         ],
     );
+    // A sparse product adds to its destination, which is none of its sources.
+    compare(
+        "v[0:3] v[8:15] v4 v[16:19]",
+        "v[16:19]",
+        &[
+            0xcc524010, 0x1c121100, // v_swmmac_f16_16x16x32_f16 v[16:19], v[0:3], v[8:15], v4
+        ],
+    );
+    compare(
+        "vcc_lo",
+        "s0",
+        &[
+            0xbe8000fb, // s_mov_b32 s0, src_vccz, which llvm-mc does not assemble
+        ],
+    );
+    compare(
+        "scc",
+        "s0",
+        &[
+            0xbe8000fd, // s_mov_b32 s0, src_scc
+        ],
+    );
+}
+
+/// The target of a flat store or atomic may be in LDS.
+#[test]
+fn flat_stores_may_write_lds() {
+    compare(
+        "v[0:1] v2",
+        "LDS",
+        &[
+            0xec06807c, 0x01000000, 0x00000000, // flat_store_b32 v[0:1], v2
+        ],
+    );
+    compare(
+        "v[0:1] v2",
+        "v3 LDS",
+        &[
+            0xec0d407c, 0x01100003, 0x00000000, // flat_atomic_add_u32 v3, v[0:1], v2 th:TH_ATOMIC_RETURN
+        ],
+    );
+    compare(
+        "v[0:1]",
+        "v2",
+        &[
+            0xec05007c, 0x00000002, 0x00000000, // flat_load_b32 v2, v[0:1]
+        ],
+    );
+    compare(
+        "v0 v2 s[6:7]",
+        "",
+        &[
+            0xee068006, 0x01000000, 0x00000000, // global_store_b32 v0, v2, s[6:7]
+        ],
+    );
+}
+
+/// Every file, and every register with a name of its own.
+#[test]
+fn registers_by_their_names() {
+    for (first, count, name) in [
+        (0, 1, "s0"),
+        (104, 2, "s[104:105]"),
+        (106, 1, "vcc_lo"),
+        (107, 1, "vcc_hi"),
+        (106, 2, "vcc"),
+        (108, 1, "ttmp0"),
+        (117, 1, "ttmp9"),
+        (122, 2, "ttmp[14:15]"),
+        (123, 1, "ttmp15"),
+        (125, 1, "m0"),
+        (128, 1, "v0"),
+        (128 + 252, 4, "v[252:255]"),
+        (128 + 256, 1, "scc"),
+        (128 + 257, 1, "LDS"),
+    ] {
+        assert_eq!(Registers::new(first, count).to_string(), name);
+    }
 }
 
 #[test]
@@ -285,6 +363,12 @@ fn what_registers_are_read_for() {
     assert_eq!(roles(&[0xbe804800]), expected(&[("s[0:1]", Control)]));
     // ds_bpermute_b32 v1, v2, v3
     assert_eq!(roles(&[0xdacc0000, 0x01000302]), expected(&[("v2", Control), ("v3", Value)]));
+    // ds_swizzle_b32 v1, v2
+    assert_eq!(roles(&[0xd8d40000, 0x01000002]), expected(&[("v2", Value)]));
+    // v_writelane_b32 v1, s4, s5
+    assert_eq!(roles(&[0xd7610001, 0x00000a04]), expected(&[("s4", Value), ("s5", Control)]));
+    // v_add_f32_e64 v1, v2, v3
+    assert_eq!(roles(&[0xd5030001, 0x00020702]), expected(&[("v2", Value), ("v3", Value)]));
     // ds_store_b32 v0, v1
     assert_eq!(roles(&[0xd8340000, 0x00000100]), expected(&[("v0", Control), ("v1", Data)]));
     // s_load_b64 s[4:5], s[0:1], 0x0
@@ -303,6 +387,8 @@ fn wave64_masks_and_matrices() {
     assert_eq!(of(&[0xd44a0004, 0x00020300]), ("v0 v1".into(), "s[4:5]".into()));
     // s_cbranch_vccz 0
     assert_eq!(of(&[0xbfa30000]), ("vcc".into(), String::new()));
+    // s_mov_b32 s0, src_vccz
+    assert_eq!(of(&[0xbe8000fb]), ("vcc".into(), "s0".into()));
     // v_wmma_f32_16x16x16_f16 v[8:11], v[0:1], v[2:3], v[4:7]
     assert_eq!(of(&[0xcc404008, 0x1c120500]), ("v[0:1] v[2:3] v[4:7]".into(), "v[8:11]".into()));
 }
@@ -344,6 +430,11 @@ fn relative_moves() {
         ]),
         expect("m0", "s[2:3]", "s[4:5]", "", false)
     );
+    // v_swaprel_b32 v2, v1; v_movrelsd_b32 v2, v1; v_movrelsd_2_b32 v2, v1; v_movreld_b32 v2, s1
+    let exchanges =
+        [0x7e04d101, 0x7e048901, 0x7e049101, 0x7e048401].map(|word| effects(WaveSize::Wave32, &[word]));
+    let exchanges = exchanges.map(|effects| effects.relative.unwrap().exchanges);
+    assert_eq!(exchanges, [true, false, false, false]);
 }
 
 #[test]
@@ -400,4 +491,84 @@ fn counters() {
         ]),
         (vec![], false)
     );
+    for direct in [
+        [0xce100001], // ds_direct_load v1
+        [0xce000001], // ds_param_load v1, attr0.x
+    ] {
+        assert_eq!(of(&direct), (vec![Counter::Exp], false));
+    }
+    assert_eq!(
+        of(&[
+            0xf4002100, 0xf8000000, // s_load_b64 s[4:5], s[0:1], 0x0
+        ]),
+        (vec![Counter::Km], false)
+    );
+    // Without a result there is nothing to wait for.
+    for quiet in [
+        [0xf4042000, 0x00000000], // s_dcache_inv
+        [0xf404c002, 0xf8000000], // s_prefetch_data s[4:5], 0x0, null, 0
+    ] {
+        assert_eq!(of(&quiet), (vec![], false));
+    }
+}
+
+#[test]
+fn which_half_of_its_data_an_access_moves() {
+    use Part::{High, Low, Whole};
+    let words: &[(Part, &[u32])] = &[
+        (Whole, &[0xee050006, 0x00000002, 0x00000000]), // global_load_b32 v2, v0, s[6:7]
+        (Whole, &[0xee040006, 0x00000002, 0x00000000]), // global_load_u8 v2, v0, s[6:7]
+        (Whole, &[0xee048006, 0x00000002, 0x00000000]), // global_load_u16 v2, v0, s[6:7]
+        (Low, &[0xee078006, 0x00000002, 0x00000000]),   // global_load_d16_u8 v2, v0, s[6:7]
+        (High, &[0xee084006, 0x00000002, 0x00000000]),  // global_load_d16_hi_u8 v2, v0, s[6:7]
+        (Low, &[0xee080006, 0x00000002, 0x00000000]),   // global_load_d16_b16 v2, v0, s[6:7]
+        (High, &[0xee08c006, 0x00000002, 0x00000000]),  // global_load_d16_hi_b16 v2, v0, s[6:7]
+        (High, &[0xed08c000, 0x00000002, 0x00000000]),  // scratch_load_d16_hi_b16 v2, off, s0
+        (High, &[0xec08c07c, 0x00000002, 0x00000000]),  // flat_load_d16_hi_b16 v2, v[0:1]
+        (Whole, &[0xee068006, 0x01000000, 0x00000000]), // global_store_b32 v0, v2, s[6:7]
+        (Low, &[0xee060006, 0x01000000, 0x00000000]),   // global_store_b8 v0, v2, s[6:7]
+        (Low, &[0xee064006, 0x01000000, 0x00000000]),   // global_store_b16 v0, v2, s[6:7]
+        (High, &[0xee090006, 0x01000000, 0x00000000]),  // global_store_d16_hi_b8 v0, v2, s[6:7]
+        (High, &[0xee094006, 0x01000000, 0x00000000]),  // global_store_d16_hi_b16 v0, v2, s[6:7]
+        (Whole, &[0xd8d80000, 0x02000000]),             // ds_load_b32 v2, v0
+        (Whole, &[0xd8f00000, 0x02000000]),             // ds_load_u16 v2, v0
+        (Low, &[0xda880000, 0x02000000]),               // ds_load_u8_d16 v2, v0
+        (High, &[0xda8c0000, 0x02000000]),              // ds_load_u8_d16_hi v2, v0
+        (Whole, &[0xd8340000, 0x00000200]),             // ds_store_b32 v0, v2
+        (Whole, &[0xd9340000, 0x00000200]),             // ds_store_b64 v0, v[2:3]
+        (Low, &[0xd8780000, 0x00000200]),               // ds_store_b8 v0, v2
+        (Low, &[0xd87c0000, 0x00000200]),               // ds_store_b16 v0, v2
+        (High, &[0xda800000, 0x00000200]),              // ds_store_b8_d16_hi v0, v2
+        (High, &[0xda840000, 0x00000200]),              // ds_store_b16_d16_hi v0, v2
+        (Whole, &[0xc406807c, 0x00801002, 0x00000000]), // buffer_store_b32 v2, off, s[8:11], null
+        (Low, &[0xc406007c, 0x00801002, 0x00000000]),   // buffer_store_b8 v2, off, s[8:11], null
+        (Low, &[0xc408007c, 0x00801002, 0x00000000]),   // buffer_load_d16_b16 v2, off, s[8:11], null
+        (Low, &[0xc408007c, 0x40801002, 0x00000000]),   // buffer_load_d16_b16 v2, v0, s[8:11], null offen
+        (Low, &[0xc408007c, 0xc0801002, 0x00000000]), // buffer_load_d16_b16 v2, v[0:1], s[8:11], null idxen offen
+        (High, &[0xc408c07c, 0x00801002, 0x00000000]), // buffer_load_d16_hi_b16 v2, off, s[8:11], null
+        (Whole, &[0xc400007c, 0x00801002, 0x00000000]), // buffer_load_format_x v2, off, s[8:11], null
+        (Low, &[0xc402007c, 0x00801002, 0x00000000]), // buffer_load_d16_format_x v2, off, s[8:11], null
+        (High, &[0xc409807c, 0x00801002, 0x00000000]), // buffer_load_d16_hi_format_x v2, off, s[8:11], null
+        (Low, &[0xc403007c, 0x00801002, 0x00000000]), // buffer_store_d16_format_x v2, off, s[8:11], null
+        (High, &[0xc409c07c, 0x00801002, 0x00000000]), // buffer_store_d16_hi_format_x v2, off, s[8:11], null
+        (Low, &[0xc422007c, 0x00801002, 0x00000000]), // tbuffer_load_d16_format_x v2, off, s[8:11], null
+        // Two elements in each register.
+        (Whole, &[0xc402407c, 0x00801002, 0x00000000]), // buffer_load_d16_format_xy v2, off, s[8:11], null
+        (Whole, &[0xc402807c, 0x00801002, 0x00000000]), // buffer_load_d16_format_xyz v[2:3], off, s[8:11], null
+        (Whole, &[0xc403c07c, 0x00801002, 0x00000000]), // buffer_store_d16_format_xyzw v[2:3], off, s[8:11], null
+        (Whole, &[0xc422407c, 0x00801002, 0x00000000]), // tbuffer_load_d16_format_xy v2, off, s[8:11], null
+        // The last register is a flag of 32 bits.
+        (Whole, &[0xc448007c, 0x00801002, 0x00000000]), // buffer_load_d16_b16 v[2:3], off, s[8:11], null tfe
+        (Whole, &[0xc448c07c, 0x00801002, 0x00000000]), // buffer_load_d16_hi_b16 v[2:3], off, s[8:11], null tfe
+        // No access: arithmetic always concerns all of a register here.
+        (Whole, &[0x7f043903]), // v_mov_b16_e32 v2.h, v3.l
+    ];
+    for (part, words) in words {
+        assert_eq!(
+            effects(WaveSize::Wave32, words).moved,
+            *part,
+            "{}",
+            decode_for(words, WaveSize::Wave32).unwrap()
+        );
+    }
 }

@@ -98,6 +98,26 @@ mod tests {
         }
         assert!(is_changed(0) && is_changed(29) && !is_changed(30) && !is_changed(105));
         assert!(is_kept(30) && is_kept(105) && !is_kept(29) && !is_kept(106));
+        // vcc, those of the trap handler, m0, exec, scc and LDS are not part of the convention.
+        for register in (106..VECTOR_FIRST).chain(VECTOR_FIRST + 256..REGISTER_COUNT) {
+            assert!(!is_kept(register) && !is_result(register) && !is_changed(register), "{register}");
+        }
+    }
+
+    #[test]
+    fn an_index_stays_in_its_file() {
+        for (register, expected) in [
+            (0, 0..106),
+            (5, 5..106),
+            (105, 105..106),
+            (106, 106..106),
+            (111, 111..111),
+            (125, 125..125),
+            (128, 128..384),
+            (383, 383..384),
+        ] {
+            assert_eq!(file_from(register), expected, "{register}");
+        }
     }
 
     #[test]

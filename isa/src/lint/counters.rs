@@ -114,13 +114,9 @@ impl Queue {
         self.deliveries.extend(part.halves().map(|half| (slot(register, half), delivery)));
     }
 
-    /// The register, and those after it in its file that are outstanding with it.
+    /// The register, and those after it in its file that are outstanding with it. scc and LDS have no file.
     fn run_from(&self, first: usize) -> Registers {
-        let end = match first {
-            0..VECTOR_FIRST => VECTOR_FIRST,
-            VECTOR_FIRST..SCC => SCC,
-            _ => first + 1,
-        };
+        let end = if first < VECTOR_FIRST { VECTOR_FIRST } else { SCC };
         let count =
             (first..end).take_while(|&register| self.youngest(register, Part::Whole).is_some()).count();
         Registers::new(first, count.max(1))
@@ -209,11 +205,11 @@ impl State {
         report: &mut dyn FnMut(Finding),
     ) {
         let Some(first) = first else { return };
-        let runs = self.queues.each_ref().map(|queue| queue.run_from(first.range().start));
-        for registers in runs.into_iter().chain([first]) {
-            self.demand(registers, Part::Whole, None, use_name, step, report);
-            self.forget(registers, Part::Whole);
-        }
+        // All begin at the same register: the longest contains the others.
+        let runs = self.queues.iter().map(|queue| queue.run_from(first.range().start));
+        let longest = runs.fold(first, Ord::max);
+        self.demand(longest, Part::Whole, None, use_name, step, report);
+        self.forget(longest, Part::Whole);
     }
 
     /// Reports what a return may not leave outstanding, only the first delivery for each counter.

@@ -332,11 +332,6 @@ impl Effects {
                 self.read_implicit(VCC_LO, wave_size.lanes() as usize / 32, Role::Control);
             }
             VSwapB32 | VSwapB16 => self.write(instruction.sources[0], 1),
-            // Sparse operations accumulate into the destination.
-            _ if opcode.mnemonic().starts_with("v_swmmac") => {
-                let count = opcode.operands_for(wave_size).destination.data.dwords() as usize;
-                self.read(instruction.destination, count, Role::Value, wave_size);
-            }
             SCbranchScc0 | SCbranchScc1 => self.read_implicit(SCC, 1, Role::Control),
             SCselectB32 | SCselectB64 | SCmovB32 | SCmovB64 | SCmovkI32 | SAddCoCiU32 | SSubCoCiU32 => {
                 self.read_implicit(SCC, 1, Role::Value);
@@ -415,9 +410,9 @@ impl Effects {
     }
 }
 
+/// The registers of an operand; the decoder gives none to what has no width.
 fn registers(operand: Operand, count: usize) -> Option<Registers> {
     match operand {
-        _ if count == 0 => None,
         Operand::Scalar(NULL | EXEC_LO..) => None,
         Operand::Scalar(code) => Some(Registers::new(code.into(), count)),
         Operand::Vector(number) => Some(Registers::new(VECTOR_FIRST + number as usize, count)),

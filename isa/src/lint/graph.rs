@@ -331,10 +331,10 @@ fn blocks(steps: &[Step], leaders: &BTreeSet<usize>, entry: &Entry) -> Vec<Block
     let mut ranges: Vec<Range<usize>> = Vec::new();
     let mut start = 0;
     for index in 0..steps.len() {
+        // What is no leader was reached from the step before it: `overlaps` makes a leader of what follows a step
+        // that has others inside of it.
         let goes_on = steps[index].flow == Flow::Next
-            && steps
-                .get(index + 1)
-                .is_some_and(|next| next.dword == steps[index].end() && !leaders.contains(&next.dword));
+            && steps.get(index + 1).is_some_and(|next| !leaders.contains(&next.dword));
         if !goes_on {
             ranges.push(start..index + 1);
             start = index + 1;

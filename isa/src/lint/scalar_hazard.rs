@@ -153,8 +153,7 @@ fn whole_vcc(registers: Registers) -> Registers {
     let range = registers.range();
     match range.start {
         VCC_LO | 107 => Registers::new(VCC_LO, 2),
-        start if start < TRACKED_REGISTERS => Registers::new(start, range.end.min(TRACKED_REGISTERS) - start),
-        _ => Registers::new(0, 0),
+        start => Registers::new(start, range.end.min(TRACKED_REGISTERS).saturating_sub(start)),
     }
 }
 

@@ -1,8 +1,10 @@
 //! Control flow, its unknowns, and that the lint terminates on any words.
 
-use super::{check, compare};
+use super::{check, compare, list};
 use proptest::prelude::*;
-use zrt_isa::lint::{Finding, Rule};
+use zrt_isa::lint::{Finding, Rule, check_kernel};
+use zrt_isa::resources::WaveSize;
+use zrt_isa::zrt::{Kernel, Line};
 
 twins! {
     padding_is_no_end: Rule::End, "s_code_end", "", "";
@@ -52,6 +54,40 @@ fn a_finding_is_one_line() {
     assert_eq!(finding.to_string(), line);
     let finding = Finding { source: Some(("body/x.inc".into(), 7)), ..finding.clone() };
     assert_eq!(finding.to_string(), format!("body/x.inc:7: {line}"));
+}
+
+/// A container's entry and line table are in bytes; positions of findings are in dwords.
+#[test]
+fn a_finding_in_a_kernel_names_its_line() {
+    // What precedes the entry is no instruction. s_nop 0; global_load_b32 v1, v0, s[4:5]; v_mov_b32 v3, v1; s_endpgm
+    let words: Vec<u32> = [&[!0; 64][..], &[0xbf800000, 0xee050004, 1, 0, 0x7e060301, 0xbfb00000]].concat();
+    let code: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let line = |dword: u32, file, line| Line { code_offset: 4 * dword, file, line };
+    let kernel = Kernel {
+        name: "late",
+        code: &code,
+        entry: 256,
+        rsrc1: 0,
+        rsrc2: 0,
+        rsrc3: 0,
+        wave_size: WaveSize::Wave32,
+        user_sgprs: 6,
+        vgprs: 8,
+        sgprs: 8,
+        workgroup: [32, 1, 1],
+        lds_bytes: 0,
+        scratch_bytes: 0,
+        parameter_version: 1,
+        parameter_opcode: 1,
+        parameter_bytes: 4,
+        files: vec!["late.s", "body.inc"],
+        lines: vec![line(0, 0, 1), line(64, 0, 10), line(68, 1, 20), line(69, 0, 11)],
+        constants: Vec::new(),
+    };
+    let found = check_kernel(&kernel, false);
+    assert_eq!(found.len(), 1, "{}", list(&found));
+    assert_eq!((found[0].rule, found[0].dword), (Rule::MemoryWait, 68));
+    assert_eq!(found[0].source, Some(("body.inc".into(), 20)));
 }
 
 proptest! {

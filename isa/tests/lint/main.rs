@@ -32,6 +32,8 @@ macro_rules! twins {
     };
 }
 
+mod addresses;
+mod calls;
 mod compiled;
 mod flow;
 mod functions;

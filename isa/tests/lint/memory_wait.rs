@@ -49,6 +49,80 @@ twins! {
         0xbfb00000, // s_endpgm
     ]
 
+    a_wait_of_two_counters: Rule::MemoryWait, "v_mov_b32_e32 v3, v1", "v1", "s_wait_loadcnt 0x1";
+    [
+        0xee050004, 0x00000001, 0x00000000, // global_load_b32 v1, v0, s[4:5]
+        0xee050004, 0x00000002, 0x00000000, // global_load_b32 v2, v0, s[4:5]
+        0xbfc80200, // s_wait_loadcnt_dscnt 0x200
+        0x7e060301, // v_mov_b32 v3, v1
+        0xbfb00000, // s_endpgm
+    ]
+    [
+        0xd8d80000, 0x01000000, // ds_load_b32 v1, v0
+        0xee050004, 0x00000002, 0x00000000, // global_load_b32 v2, v0, s[4:5]
+        0xbfc83f00, // s_wait_loadcnt_dscnt 0x3f00
+        0x7e060301, // v_mov_b32 v3, v1
+        0xbfb00000, // s_endpgm
+    ]
+
+    lds_beside_stores: Rule::MemoryWait, "v_mov_b32_e32 v3, v1", "v1", "s_wait_dscnt 0x0";
+    [
+        0xd8d80000, 0x01000000, // ds_load_b32 v1, v0
+        0xbfc90001, // s_wait_storecnt_dscnt 0x1
+        0x7e060301, // v_mov_b32 v3, v1
+        0xbfb00000, // s_endpgm
+    ]
+    [
+        0xd8d80000, 0x01000000, // ds_load_b32 v1, v0
+        0xbfc93f00, // s_wait_storecnt_dscnt 0x3f00
+        0x7e060301, // v_mov_b32 v3, v1
+        0xbfb00000, // s_endpgm
+    ]
+
+    a_direct_load: Rule::MemoryWait, "v_mov_b32_e32 v3, v1", "v1", "s_wait_expcnt 0x0";
+    [
+        0xbefd0004, // s_mov_b32 m0, s4
+        0xce100001, // ds_direct_load v1
+        0xbfc60000, // s_wait_dscnt 0x0
+        0x7e060301, // v_mov_b32 v3, v1
+        0xbfb00000, // s_endpgm
+    ]
+    [
+        0xbefd0004, // s_mov_b32 m0, s4
+        0xce100001, // ds_direct_load v1
+        0xbfc40000, // s_wait_expcnt 0x0
+        0x7e060301, // v_mov_b32 v3, v1
+        0xbfb00000, // s_endpgm
+    ]
+
+    scalar_registers_that_m0_selects: Rule::MemoryWait, "s_movrels_b32 s8, s6", "s[6:7]", "s_wait_kmcnt 0x0";
+    [
+        0xbefd0004, // s_mov_b32 m0, s4
+        0xf4002182, 0xf8000000, // s_load_b64 s[6:7], s[4:5], 0x0
+        0xbe884006, // s_movrels_b32 s8, s6
+        0xbfb00000, // s_endpgm
+    ]
+    [
+        0xbefd0004, // s_mov_b32 m0, s4
+        0xf4002182, 0xf8000000, // s_load_b64 s[6:7], s[4:5], 0x0
+        0xbe884008, // s_movrels_b32 s8, s8
+        0xbfb00000, // s_endpgm
+    ]
+
+    vector_registers_that_m0_selects: Rule::MemoryWait, "v_movrels_b32_e32 v8, v0", "v[0:1]", "s_wait_loadcnt 0x0";
+    [
+        0xbefd0004, // s_mov_b32 m0, s4
+        0xee054004, 0x00000000, 0x00000000, // global_load_b64 v[0:1], v0, s[4:5]
+        0x7e108700, // v_movrels_b32 v8, v0
+        0xbfb00000, // s_endpgm
+    ]
+    [
+        0xbefd0004, // s_mov_b32 m0, s4
+        0xee054004, 0x00000000, 0x00000000, // global_load_b64 v[0:1], v0, s[4:5]
+        0x7e108702, // v_movrels_b32 v8, v2
+        0xbfb00000, // s_endpgm
+    ]
+
     stored_data_is_read: Rule::MemoryWait, "global_store_b32 v0, v1, s[6:7]", "v1", "s_wait_loadcnt 0x0";
     [
         0xee050004, 0x00000001, 0x00000000, // global_load_b32 v1, v0, s[4:5]
@@ -291,6 +365,24 @@ twins! {
         0xbfa20001, // s_cbranch_scc1 on
         0xbf800000, // s_nop 0
         // on:
+        0xbf94ffff, // s_barrier_wait -1
+        0xbfb00000, // s_endpgm
+    ]
+
+    // Arithmetic writes scc in passing, so that only the use of scc needs the wait.
+    a_barriers_answer_over_a_comparison: Rule::MemoryWait, "s_cbranch_scc1 1", "scc", "s_wait_kmcnt 0x0";
+    [
+        0xbe804fc1, // s_barrier_signal_isfirst -1
+        0xbf068004, // s_cmp_eq_u32 s4, 0
+        0xbfa20001, // s_cbranch_scc1 on
+        0xbf800000, // s_nop 0
+        // on:
+        0xbf94ffff, // s_barrier_wait -1
+        0xbfb00000, // s_endpgm
+    ]
+    [
+        0xbe804fc1, // s_barrier_signal_isfirst -1
+        0xbf068004, // s_cmp_eq_u32 s4, 0
         0xbf94ffff, // s_barrier_wait -1
         0xbfb00000, // s_endpgm
     ]

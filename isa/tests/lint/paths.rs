@@ -38,6 +38,15 @@ fn repeated(body: &[u32]) -> Vec<u32> {
     code
 }
 
+/// `body` at dword 2, repeated behind a block that only tests s4.
+fn around(body: &[u32]) -> Vec<u32> {
+    let back = -(body.len() as i32 + 3);
+    let mut code = vec![COMPARE, 0xbfa2_0000 | (body.len() as u32 + 1)];
+    code.extend_from_slice(body);
+    code.extend([0xbfa0_0000 | u32::from(back as i16 as u16), END]);
+    code
+}
+
 /// The findings of one rule.
 fn of(rule: Rule, code: &[u32], change: impl FnOnce(&mut Entry)) -> Vec<Finding> {
     findings(code, change).into_iter().filter(|finding| finding.rule == rule).collect()
@@ -94,6 +103,37 @@ fn a_scalar_write_on_one_path() {
     once(rule, &either(&old, &young, &[read]), |_| (), 18, 17);
     once(rule, &either(&young, &old, &[read]), |_| (), 18, 3);
     once(rule, &repeated(&[read, write]), |_| (), 0, 1);
+    // Of two writes that are not yet visible, the younger one counts: nine instructions and five are too many for
+    // the other.
+    let older = [&[track, write][..], &[0xbe94_0081; 9]].concat();
+    let end = [&[0xbe94_0081; 5][..], &[read]].concat();
+    once(rule, &either(&older, &young, &end), |_| (), 21, 15);
+    once(rule, &either(&young, &older, &end), |_| (), 21, 3);
+}
+
+/// The head of the loop is known before its body has been seen, and must be looked at again after that.
+#[test]
+fn what_comes_around_a_loop_passes_its_head() {
+    once(Rule::LaneExchange, &around(&[PERMLANE[0], PERMLANE[1], COMPARE_LANES]), |_| (), 2, 4);
+    once(Rule::MatrixOverlap, &around(&[MATRIX_OF_RESULT, MATRIX].concat()), |_| (), 2, 4);
+    // v_mov_b32_e32 v3, s8; s_mov_b32 s8, 1
+    once(Rule::ScalarHazard, &around(&[0x7e06_0208, 0xbe88_0081]), |_| (), 2, 3);
+    // v_mov_b32_e32 v3, v1; global_load_b32 v1, v0, s[4:5]
+    once(Rule::MemoryWait, &around(&[0x7e06_0301, 0xee05_0004, 1, 0]), |_| (), 2, 3);
+}
+
+/// A load under way at the end is so at the beginning of the next run; what the first run has not written is
+/// undefined for all that later runs would find.
+#[test]
+fn loads_and_registers_from_one_run_to_the_next() {
+    // v_mov_b32_e32 v3, v1; global_load_b32 v1, v0, s[4:5]
+    let code = [0x7e06_0301, 0xee05_0004, 1, 0, END];
+    assert!(findings(&code, |_| ()).is_empty());
+    once(Rule::MemoryWait, &code, |entry| entry.runs_again = true, 0, 1);
+    // global_store_b32 v0, v1, s[4:5]; v_mov_b32_e32 v1, 0
+    let code = [0xee06_8004, 0x0080_0000, 0, 0x7e02_0280, END];
+    let found = findings(&code, |entry| entry.runs_again = true);
+    assert_eq!((found.len(), found[0].rule, found[0].dword), (1, Rule::Unwritten, 0), "{}", list(&found));
 }
 
 /// An address computed from s_getpc_b64 at dword 2, minus 8 bytes, and copied: the jump leads to dword 1, which is

@@ -455,3 +455,62 @@ fn a_jump_out_of_sight_needs_a_wait_for_each_kind_of_write() {
     assert_eq!(left(0xbe840081), expected("s4", "depctr_sa_sdst(0)"));
     assert_eq!(left(0xbeea0081), expected("vcc", "depctr_sa_sdst(0)"));
 }
+
+/// Eleven SALU instructions after it, a SALU write has arrived by itself, but not in strict mode.
+#[test]
+fn a_jump_out_of_sight_waits_for_no_write_that_has_expired() {
+    let left = |count: usize, is_strict| {
+        // v_mov_b32 v1, s4; s_mov_b32 s4, 1; s_mov_b32 s20, 1 ...; s_setpc_b64 s[8:9]
+        let code = [&[0x7e020204, 0xbe840081][..], &vec![0xbe940081; count], &[0xbe804808]].concat();
+        findings(&code, |entry| entry.is_strict = is_strict).len()
+    };
+    assert_eq!([10, 11].map(|count| left(count, false)), [1, 0]);
+    assert_eq!([10, 11].map(|count| left(count, true)), [1, 1]);
+}
+
+/// Three ds_nop before a loop and one at its head clear the mark only in the first round: what comes from the end
+/// of the loop has been idle once.
+#[test]
+fn idle_instructions_of_one_path_do_not_count_on_another() {
+    let (nop, write, read) = ([0xd8500000, 0x00000000], 0xbe840081, 0x7e040204);
+    let code = |head: &[u32]| {
+        // s_cmp_eq_u32 s6, 0; s_cbranch_scc1 over the body
+        let body = [head, &[0xbf068006, 0xbfa20003, write, read]].concat();
+        let back = -(body.len() as i32 + 1);
+        // v_mov_b32 v1, s4; ds_nop three times; the body; s_branch to it; s_endpgm
+        let end = [0xbfa00000 | u32::from(back as i16 as u16), 0xbfb00000];
+        [&[0x7e020204][..], &nop.repeat(3), &body, &end].concat()
+    };
+    let found = findings(&code(&nop), |_| ());
+    assert_eq!((found.len(), found[0].dword, found[0].cause), (1, 12, Some(11)), "{}", list(&found));
+    assert!(findings(&code(&nop.repeat(4)), |_| ()).is_empty());
+}
+
+/// Every kind of write against every field of s_wait_alu.
+#[test]
+fn a_wait_resolves_the_writes_of_its_field() {
+    let found = |write: u32, wait: u32, read: u32| {
+        // v_mov_b32 v1, s4; v_cmp_eq_u32 vcc_lo, 1, v0; v_cndmask_b32 v3, v0, v0, vcc_lo; ...; s_endpgm
+        findings(&[0x7e020204, 0x7c940081, 0x02060100, write, wait, read, 0xbfb00000], |_| ()).len()
+    };
+    // v_mov_b32 v2, s4; v_cndmask_b32 v3, v0, v0, vcc_lo
+    let (read, read_vcc) = (0x7e040204, 0x02060100);
+    for (wait, expected) in [
+        (0xbf88ffff, [1, 1, 1, 1]), // s_wait_alu for nothing
+        (0xbf88ff9e, [0, 0, 1, 1]), // s_wait_alu depctr_sa_sdst(0)
+        (0xbf88f19f, [1, 1, 0, 1]), // s_wait_alu depctr_va_sdst(0)
+        (0xbf88f39f, [1, 1, 1, 1]), // s_wait_alu depctr_va_sdst(1)
+        (0xbf88ff9d, [1, 1, 1, 0]), // s_wait_alu depctr_va_vcc(0)
+        (0xbf880f9f, [1, 1, 1, 1]), // s_wait_alu depctr_va_vdst(0)
+        (0xbf88ff83, [1, 1, 1, 1]), // s_wait_alu depctr_vm_vsrc(0)
+        (0xbf88f19c, [0, 0, 0, 0]), // s_wait_alu of the first three
+    ] {
+        let counts = [
+            found(0xbe840081, wait, read),     // s_mov_b32 s4, 1
+            found(0xbeea0081, wait, read_vcc), // s_mov_b32 vcc_lo, 1
+            found(0x7e080500, wait, read),     // v_readfirstlane_b32 s4, v0
+            found(0x7c940081, wait, read_vcc), // v_cmp_eq_u32_e32 vcc_lo, 1, v0
+        ];
+        assert_eq!(counts, expected, "{wait:#x}");
+    }
+}

@@ -172,3 +172,23 @@ fn only_a_plain_sum_of_undefined_values_is_surely_undefined() {
     assert_eq!(found(&[0x06040afa, 0xff011105]), 0, "v_add_f32_dpp v2, v5, v5 row_shr:1");
     assert_eq!(found(&[0xc9100b05, 0x02020080]), 0, "v_dual_add_f32 v2, v5, v5 :: v_dual_mov_b32 v3, 0");
 }
+
+/// A move to a register that m0 selects may write any from the first one on, but none of the other file.
+#[test]
+fn a_relative_move_writes_in_its_own_file() {
+    let found = |relative, store: [u32; 3]| {
+        // s_mov_b32 m0, s4; the move; the store; s_endpgm
+        let code = [&[0xbefd0004, relative][..], &store, &[0xbfb00000]].concat();
+        findings(&code, |_| ()).iter().map(|finding| finding.rule).collect::<Vec<_>>()
+    };
+    // global_store_b32 v0, v7, s[4:5]; global_store_b32 v0, v0, s[22:23]; global_store_b32 v0, v0, vcc
+    let (vector, scalar) = ([0xee068004, 7 << 23, 0], [0xee068016, 0, 0]);
+    let vcc = [0xee06806a, 0, 0];
+    // s_movreld_b32 s20, s4; v_movreld_b32_e32 v0, v0
+    let (to_scalar, to_vector) = (0xbe944204, 0x7e008500);
+    assert_eq!(found(to_scalar, scalar), []);
+    assert_eq!(found(to_scalar, vcc), []);
+    assert_eq!(found(to_scalar, vector), [Rule::Unwritten]);
+    assert_eq!(found(to_vector, vector), []);
+    assert_eq!(found(to_vector, scalar), [Rule::Unwritten]);
+}
