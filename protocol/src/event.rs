@@ -231,6 +231,18 @@ EventLine 64
     }
 
     #[test]
+    fn a_refusal_says_what_the_line_holds() {
+        let text = |error: EventError| std::string::ToString::to_string(&error);
+        assert_eq!(text(EventError::Kind { kind: 77 }), "there is no event of kind 77");
+        assert_eq!(text(EventError::Slot { slot: 640 }), "slot 640 is not one of 64");
+        assert_eq!(text(EventError::Reason { reason: 9 }), "no request ends for reason 9");
+        assert_eq!(
+            text(EventError::NotZero { dword: 12, value: 0xbeef }),
+            "dword 12 is 0xbeef and must be zero"
+        );
+    }
+
+    #[test]
     fn what_no_event_says_is_refused() {
         let parse = |at: usize, value: u32| {
             let mut line = [0, 1, 2, 3, 4, 0, 6, 0, 0, 0, 0, 0, 0, 0, 0, 0];

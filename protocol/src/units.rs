@@ -26,17 +26,25 @@ pub const CHUNK_COLUMNS: u32 = 32;
 /// Blocks of a segment, whose terms are added up before other segments'.
 pub const SEGMENT_BLOCKS: u32 = 8;
 
+/// `Ord::min`, which constants cannot call.
+const fn lesser(one: u32, other: u32) -> u32 {
+    if one < other { one } else { other }
+}
+
+/// `Ord::max`, which constants cannot call.
+const fn greater(one: u32, other: u32) -> u32 {
+    if one > other { one } else { other }
+}
+
 /// log2 of the lanes that share a weight row of `columns` columns, where activations are f32.
 pub const fn lanes_per_row_log2(columns: u32) -> u32 {
-    let lanes = columns.div_ceil(CHUNK_COLUMNS).next_power_of_two();
-    if lanes < WAVE_LANES { lanes.ilog2() } else { WAVE_LANES.ilog2() }
+    lesser(columns.div_ceil(CHUNK_COLUMNS).next_power_of_two(), WAVE_LANES).ilog2()
 }
 
 /// log2 of the lanes that share a weight row of `columns` columns, where activations are integers: a segment's at
 /// least.
 pub const fn integer_lanes_per_row_log2(columns: u32) -> u32 {
-    let (lanes_log2, least) = (lanes_per_row_log2(columns), SEGMENT_BLOCKS.ilog2());
-    if lanes_log2 > least { lanes_log2 } else { least }
+    greater(lanes_per_row_log2(columns), SEGMENT_BLOCKS.ilog2())
 }
 
 /// Segments of a row of activations as integers: those of whole stretches, since all lanes of one read factors.
@@ -87,9 +95,8 @@ pub const fn tiled_weight_rows_per_unit(rows: u32, chunks: u32, tile_parts_log2:
     let is_few = rows.div_ceil(TILE_ROWS) <= WAVE_TILES_FEW;
     let parts_log2_max = if is_few { GROUP_WAVES.ilog2() - 1 } else { tile_parts_log2 };
     // A part has a segment at least.
-    let segments_log2 = (if chunks > 0 { chunks } else { 1 }).div_ceil(SEGMENT_BLOCKS).ilog2();
-    let parts_log2 = if segments_log2 < parts_log2_max { segments_log2 } else { parts_log2_max };
-    let waves = GROUP_WAVES >> parts_log2;
+    let segments_log2 = greater(chunks, 1).div_ceil(SEGMENT_BLOCKS).ilog2();
+    let waves = GROUP_WAVES >> lesser(segments_log2, parts_log2_max);
     (if is_few { waves } else { waves / 2 }) * TILE_ROWS
 }
 
@@ -127,10 +134,8 @@ pub const fn attention_joined_log2_max(head_size: u32, group_size: u32) -> u32 {
         return 0;
     }
     let group_log2 = group_size.next_power_of_two().ilog2();
-    let heads = ATTENTION_ELEMENTS / head_size;
-    let heads_log2 = if heads > 1 { heads.ilog2() } else { 0 };
-    let least = if heads_log2 < group_log2 { heads_log2 } else { group_log2 };
-    if least < ATTENTION_HEADS_LOG2 { least } else { ATTENTION_HEADS_LOG2 }
+    let heads_log2 = greater(ATTENTION_ELEMENTS / head_size, 1).ilog2();
+    lesser(lesser(heads_log2, group_log2), ATTENTION_HEADS_LOG2)
 }
 
 /// Units of ATTENTION for each row: those of each key head are a multiple of what may be joined, the last of them
@@ -158,8 +163,8 @@ mod tests {
         let max = |head_size| [1, 2, 3, 4, 5, 8].map(|size| attention_joined_log2_max(head_size, size));
         assert_eq!((max(128), max(256)), ([0, 1, 2, 2, 2, 2], [0, 1, 1, 1, 1, 1]));
         assert_eq!(
-            [32, 64, 96, 160, 80, 12].map(|size| attention_joined_log2_max(size, 4)),
-            [2, 2, 2, 1, 0, 0]
+            [32, 64, 96, 160, 80, 12, 512, 544].map(|size| attention_joined_log2_max(size, 4)),
+            [2, 2, 2, 1, 0, 0, 0, 0]
         );
         assert_eq!([1, 2, 3, 4, 7, 8].map(|size| attention_units(2, 128, size)), [2, 4, 8, 8, 16, 16]);
         assert_eq!((attention_units(2, 256, 7), attention_units(2, 80, 7)), (16, 14));
@@ -187,6 +192,7 @@ mod tests {
         assert_eq!(of_rows(128, 1), [32, 32, 32, 32]);
         assert_eq!([1, 8, 9, 24, 25].map(|chunks| of_rows(chunks, 1)[0]), [128, 128, 64, 64, 32]);
         assert_eq!([8, 9].map(|chunks| of_rows(chunks, 1)[3]), [64, 32]);
+        assert_eq!(of_rows(0, 1), [128, 128, 64, 64], "no chunks are no segment more than one");
         assert_eq!(
             [(8191, 4096), (8192, 4096), (64, 512), (64, 544)]
                 .map(|(rows, columns)| tile_parts_log2(rows, columns)),

@@ -151,6 +151,11 @@ mod tests {
         assert_eq!(parse("expect:d"), ArgumentSpec::Expect("d".into(), None));
         assert_eq!(parse("expect:a,b.npy"), ArgumentSpec::Expect("a,b.npy".into(), None));
         assert_eq!(parse("expect:a,b.npy,1e-3"), ArgumentSpec::Expect("a,b.npy".into(), Some(1e-3)));
+        // What follows the last comma is a tolerance only if it is a number from 0.
+        for name in ["a,-1", "a,-1e-3", "a,nan", "a,"] {
+            assert_eq!(parse(&format!("expect:{name}")), ArgumentSpec::Expect(name.into(), None));
+        }
+        assert_eq!(parse("expect:a,0"), ArgumentSpec::Expect("a".into(), Some(0.0)));
         assert_eq!(parse("zero:4k"), ArgumentSpec::Pattern(size("4096"), vec![0]));
         assert_eq!(parse("fill:8:0x0102"), ArgumentSpec::Pattern(size("8"), vec![1, 2]));
         assert_eq!(parse("fill:2*i16:-1"), ArgumentSpec::Pattern(size("2*i16"), vec![255, 255]));
@@ -167,6 +172,25 @@ mod tests {
         assert_eq!(number("u64:5000000000"), ArgumentValue::U64(5_000_000_000));
         assert_eq!(number("f32:-1.5"), ArgumentValue::U32((-1.5f32).to_bits()));
         assert_eq!(number("f64:2"), ArgumentValue::U64(2f64.to_bits()));
+    }
+
+    #[test]
+    fn two_forms_are_written_to_a_file_and_values_are_no_buffers() {
+        for (text, output, is_buffer) in [
+            ("in:a", None, true),
+            ("out:16:c:d", Some("c:d"), true),
+            ("inout:b", Some("b"), true),
+            ("expect:e", None, true),
+            ("zero:4", None, true),
+            ("fill:4:00", None, true),
+            ("rand:4:1", None, true),
+            ("u8:1", None, false),
+            ("bytes:00", None, false),
+            ("value:v", None, false),
+        ] {
+            let spec = ArgumentSpec::parse("argument 0", text).unwrap();
+            assert_eq!((spec.output(), spec.is_buffer()), (output.map(Path::new), is_buffer), "{text}");
+        }
     }
 
     #[test]

@@ -74,6 +74,14 @@ mod tests {
         assert_eq!(random(size("3"), 0), expected[..3]);
     }
 
+    /// The upper 53 bits of the same two values, over 2^52, less 1: 0.76662... and -0.13694...
+    #[test]
+    fn random_fractions_are_the_published_sequence() {
+        let expected = [0x3FE8_882A_0E5E_C772_u64, 0xBFC1_8761_955E_46A0].map(u64::to_le_bytes).concat();
+        assert_eq!(random(size("2*f64"), 0), expected);
+        assert_eq!(random(size("2*f32"), 0), [0x3F44_4150_u32, 0xBE0C_3B0D].map(u32::to_le_bytes).concat());
+    }
+
     #[test]
     fn random_fractions_lie_around_zero() {
         for element in ["f16", "bf16", "f32", "f64"] {

@@ -116,21 +116,23 @@ impl ElementType {
     }
 
     /// The number in [`ElementType::bytes`] bytes as text: exact for integers; floats with as many digits as
-    /// distinguish them from their neighbours, and with an exponent if they are very small or large.
+    /// distinguish them from their neighbours, of which f16 and bf16 have those of f32, and with an exponent if they
+    /// are very small or large.
     pub fn text(self, bytes: &[u8]) -> String {
         let mut wide = [0; 8];
         let count = self.bytes().min(bytes.len());
         wide[..count].copy_from_slice(&bytes[..count]);
         let bits = u64::from_le_bytes(wide);
+        let single = |value: f32| match is_plain(value.into()) {
+            true => value.to_string(),
+            false => format!("{value:e}"),
+        };
         match self {
             I64 => (bits as i64).to_string(),
             U64 => bits.to_string(),
-            F16 => f16::from_bits(bits as u16).to_string(),
-            Bf16 => bf16::from_bits(bits as u16).to_string(),
-            F32 => match f32::from_bits(bits as u32) {
-                value if is_plain(value.into()) => value.to_string(),
-                value => format!("{value:e}"),
-            },
+            F16 => single(f16::from_bits(bits as u16).to_f32()),
+            Bf16 => single(bf16::from_bits(bits as u16).to_f32()),
+            F32 => single(f32::from_bits(bits as u32)),
             F64 => match f64::from_bits(bits) {
                 value if is_plain(value) => value.to_string(),
                 value => format!("{value:e}"),
@@ -236,6 +238,8 @@ mod tests {
             (F32, "0.1"),
             (F32, "-inf"),
             (F64, "0.1"),
+            (F16, "65504"),
+            (Bf16, "-1e-38"),
             (F32, "1e-45"),
             (F64, "-1e300"),
         ] {
@@ -245,5 +249,75 @@ mod tests {
         assert_eq!(F32.text(&[0, 0, 0x80, 0x3F]), "1");
         assert_eq!((F32.text(&[1, 0, 0, 0]), F32.text(&[0, 0, 0x80, 0xFF])), ("1e-45".into(), "-inf".into()));
         assert_eq!(U64.text(&[0xFF; 8]), "18446744073709551615");
+    }
+
+    /// The texts of the f16 and bf16 are those of the same numbers as f32: 0x2E66 is 1638 * 2^-14, 0x3DCD is 205 * 2^-11.
+    #[test]
+    fn texts_have_an_exponent_only_where_digits_would_be_many() {
+        let cases: [(ElementType, u64, &str); 28] = [
+            (F16, 0x2E66, "0.099975586"),
+            (F16, 0x7BFF, "65504"),
+            (F16, 0x0001, "5.9604645e-8"),
+            (F16, 0x8000, "-0"),
+            (F16, 0xFC00, "-inf"),
+            (Bf16, 0x3DCD, "0.100097656"),
+            (Bf16, 0x7F00, "1.7014118e38"),
+            (Bf16, 0x7F80, "inf"),
+            (F32, 0, "0"),
+            (F32, 0x8000_0000, "-0"),
+            (F32, 0x7FC0_0000, "NaN"),
+            (F32, 0x3F00_0000, "0.5"),
+            (F32, 0x7F80_0000, "inf"),
+            (F64, 0, "0"),
+            (F64, 0x3FE0_0000_0000_0000, "0.5"),
+            (F64, 0x7FF0_0000_0000_0000, "inf"),
+            // 1e-5, the number below it, and its negative.
+            (F64, 0x3EE4_F8B5_88E3_68F1, "0.00001"),
+            (F64, 0x3EE4_F8B5_88E3_68F0, "9.999999999999999e-6"),
+            (F64, 0xBEE4_F8B5_88E3_68F1, "-0.00001"),
+            // 1e16, and the number below it.
+            (F64, 0x4341_C379_37E0_8000, "1e16"),
+            (F64, 0x4341_C379_37E0_7FFF, "9999999999999998"),
+            (I8, 0x80, "-128"),
+            (U8, 0x80, "128"),
+            (I16, 0xFFFE, "-2"),
+            (U16, 0xFFFE, "65534"),
+            (I32, 0xFFFF_FFFE, "-2"),
+            (U32, 0xFFFF_FFFE, "4294967294"),
+            (I64, 1 << 63, "-9223372036854775808"),
+        ];
+        for (element, bits, text) in cases {
+            assert_eq!(
+                element.text(&bits.to_le_bytes()[..element.bytes()]),
+                text,
+                "{} {bits:#x}",
+                element.name()
+            );
+        }
+    }
+
+    #[test]
+    fn integers_are_exact_and_fractions_are_none() {
+        let cases: [(ElementType, &[u8], i128); 12] = [
+            (I8, &[0x7F], 127),
+            (I8, &[0x80], -128),
+            (U8, &[0x80], 128),
+            (I16, &[0xFE, 0xFF], -2),
+            (I16, &[0x34, 0x12], 0x1234),
+            (U16, &[0xFE, 0xFF], 65534),
+            (I32, &[0, 0, 0, 0x80], -2_147_483_648),
+            (U32, &[0, 0, 0, 0x80], 2_147_483_648),
+            (I64, &[1, 0, 0, 0, 0, 0, 0, 0x80], -9_223_372_036_854_775_807),
+            (U64, &[1, 0, 0, 0, 0, 0, 0, 0x80], 9_223_372_036_854_775_809),
+            // More bytes than the type has are another number's, fewer are its lowest.
+            (U8, &[1, 2], 1),
+            (U32, &[1, 2], 0x201),
+        ];
+        for (element, bytes, number) in cases {
+            assert_eq!(element.integer(bytes), Some(number), "{} {bytes:x?}", element.name());
+        }
+        for element in [F16, Bf16, F32, F64] {
+            assert_eq!(element.integer(&[0; 8]), None, "{}", element.name());
+        }
     }
 }

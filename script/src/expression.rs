@@ -82,6 +82,25 @@ mod tests {
     use super::*;
 
     #[test]
+    fn names_are_letters_digits_and_underscores() {
+        for (text, expected) in [
+            ("a", true),
+            ("_", true),
+            ("a_1", true),
+            ("Row", true),
+            ("", false),
+            ("1a", false),
+            ("a-b", false),
+            ("a b", false),
+            ("a.", false),
+            ("é", false),
+            ("aé", false),
+        ] {
+            assert_eq!(is_name(text), expected, "{text}");
+        }
+    }
+
+    #[test]
     fn sums_of_products_follow_their_variables() {
         let variables = [Some("row".to_owned()), None, Some("turn".to_owned())];
         let value = |text: &str| Expression::parse(text, &variables).unwrap().value(&[5, 9, 3]);

@@ -330,3 +330,241 @@ fn bytes(field: &Field<'_>) -> Result<u64, ScriptError> {
         _ => Size::parse(field.text()?).map(|size| size.bytes).ok_or_else(|| field.refuse(SIZE_FORMS)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The works of a script's steps, with the buffers a and b.
+    fn works(steps: &str) -> Vec<Work> {
+        let text = format!("buffers = {{ a = 'zero:64', b = 'zero:64' }}\n{steps}");
+        let script = Script::parse(&text).unwrap_or_else(|error| panic!("{error} in {text}"));
+        script.steps.into_iter().map(|step| step.work).collect()
+    }
+
+    fn work(step: &str) -> Work {
+        works(&format!("step = [{{ {step} }}]")).remove(0)
+    }
+
+    fn launch(more: &str) -> Launch {
+        match work(&format!("launch = {{ file = 'd/k.co', grid = 1{more} }}")) {
+            Work::Launch(launch) => launch,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn refusal(step: &str) -> String {
+        let text = format!("buffers = {{ a = 'zero:64', b = 'zero:64' }}\nstep = [{{ {step} }}]");
+        Script::parse(&text).expect_err(&text).what
+    }
+
+    #[test]
+    fn a_launch_has_what_its_keys_say() {
+        let plain = launch("");
+        assert_eq!(plain.file.path, PathBuf::from("d/k.co"));
+        assert_eq!((plain.file.wave_size, plain.group, plain.waits), (None, None, true));
+        assert_eq!((plain.dynamic_lds, plain.arguments.len()), (DynamicLds::NONE, 0));
+        let waves = ["32", "64"].map(|lanes| launch(&format!(", wave = {lanes}")).file.wave_size);
+        assert_eq!(waves, [Some(WaveSize::Wave32), Some(WaveSize::Wave64)]);
+        assert_eq!(["true", "false"].map(|waits| launch(&format!(", wait = {waits}")).waits), [true, false]);
+        assert_eq!(launch(", block = [5, 6, 7]").group, Some([5, 6, 7]));
+        assert_eq!(launch(", lds = [256, 64]").dynamic_lds, DynamicLds::new(&[256, 64]).unwrap());
+        assert_eq!(launch(", lds = 0").dynamic_lds, DynamicLds::of(0));
+        let file = launch(", kernel = 'k', vgprs = 256, user_sgprs = 16").file;
+        assert_eq!((file.kernel.as_deref(), file.vgprs, file.user_sgprs), (Some("k"), Some(256), Some(16)));
+        assert_eq!(launch(", vgprs = 1, user_sgprs = 2").file.vgprs, Some(1));
+    }
+
+    #[test]
+    fn values_outside_their_ranges_are_refused_with_the_range() {
+        let refused = |more: &str| refusal(&format!("launch = {{ file = 'k', grid = 1{more} }}"));
+        for (more, what) in [
+            (", wave = 31", "wave must be a number from 32 to 64"),
+            (", wave = 33", "wave must be 32 or 64"),
+            (", wave = 65", "wave must be a number from 32 to 64"),
+            (", wait = 1", "wait must be true or false"),
+            (", vgprs = 0", "vgprs must be a number from 1 to 256"),
+            (", vgprs = 257", "vgprs must be a number from 1 to 256"),
+            (", user_sgprs = 1", "user_sgprs must be a number from 2 to 16"),
+            (", user_sgprs = 17", "user_sgprs must be a number from 2 to 16"),
+            (", block = []", "block must be one to three numbers, as in [64, 2, 1]"),
+            (", block = [1, 1, 1, 1]", "block must be one to three numbers, as in [64, 2, 1]"),
+            (", block = [0]", "an item of block must be a number from 1 to 4294967295"),
+            (", lds = []", "lds must be a number of bytes, or up to 16 of them, as in [256, 64]"),
+            (", lds = -1", "lds must be a number from 0 to 4294967295"),
+            (", args = ['buffer:c']", "there is no buffer \"c\"; [buffers] has a, b"),
+            (
+                ", args = ['zero:4']",
+                "an item of args must be a value, or buffer:NAME: buffers are made in [buffers]",
+            ),
+        ] {
+            assert_eq!(refused(more), what, "{more}");
+        }
+        let lds = |count| format!(", lds = [{}]", "1, ".repeat(count));
+        assert_eq!(refused(&lds(17)), "lds must be a number of bytes, or up to 16 of them, as in [256, 64]");
+        assert_eq!(launch(&lds(16)).dynamic_lds, DynamicLds::new(&[1; 16]).unwrap());
+        let arguments = |count| format!(", args = [{}]", "'u8:1', ".repeat(count));
+        assert_eq!(refused(&arguments(257)), "args must be an array of at most 256, and has 257");
+        assert_eq!(launch(&arguments(256)).arguments.len(), 256);
+        assert_eq!(refusal("launch = { file = '', grid = 1 }"), "file must be the name of a file");
+        assert_eq!(refusal("launch = { file = 1, grid = 1 }"), "file must be a text in quotes");
+    }
+
+    #[test]
+    fn steps_name_their_buffers_and_files() {
+        let check = |buffer: &str| work(&format!("check = {{ buffer = '{buffer}', expect = 'e.npy' }}"));
+        let wanted = || Wanted::File("e.npy".into());
+        assert_eq!(check("a"), Work::Check { buffer: 0, wanted: wanted(), tolerance: None });
+        assert_eq!(check("b"), Work::Check { buffer: 1, wanted: wanted(), tolerance: None });
+        let dumped = |buffer: &str, index| {
+            let Work::Dump { buffer, file } =
+                work(&format!("dump = {{ buffer = '{buffer}', file = 'x.raw' }}"))
+            else {
+                panic!("{buffer}")
+            };
+            assert_eq!((buffer, file), (index, vec![Piece::Text("x.raw".into())]));
+        };
+        dumped("a", 0);
+        dumped("b", 1);
+        assert_eq!(
+            refusal("dump = { buffer = 'c', file = 'x' }"),
+            "there is no buffer \"c\"; [buffers] has a, b"
+        );
+        assert_eq!(refusal("check = { buffer = 'a', expect = '' }"), "expect must be the name of a file");
+        assert_eq!(
+            refusal("check = { buffer = 'a' }"),
+            "check needs one of expect = \"FILE\" and equals = \"TYPE:NUMBER\""
+        );
+    }
+
+    #[test]
+    fn a_tolerance_is_any_number_from_zero() {
+        let tolerance = |text: &str| {
+            let step = format!("check = {{ buffer = 'a', expect = 'e', tolerance = {text} }}");
+            match works(&format!("step = [{{ {step} }}]")).remove(0) {
+                Work::Check { tolerance, .. } => tolerance,
+                other => panic!("{other:?}"),
+            }
+        };
+        for (text, number) in [
+            ("0", 0.0),
+            ("3", 3.0),
+            ("0x10", 16.0),
+            ("0b101", 5.0),
+            ("0.25", 0.25),
+            ("2e-3", 2e-3),
+            ("1_000", 1e3),
+        ] {
+            assert_eq!(tolerance(text), Some(number), "{text}");
+        }
+        for text in ["-1", "-0.5", "inf", "-inf", "nan", "'1'", "true"] {
+            let what = refusal(&format!("check = {{ buffer = 'a', expect = 'e', tolerance = {text} }}"));
+            assert_eq!(what, "tolerance must be a number from 0", "{text}");
+        }
+    }
+
+    #[test]
+    fn lengths_of_copies_are_numbers_or_sizes() {
+        let bytes = |text: &str| match work(&format!("copy = {{ from = 'a', to = 'b', bytes = {text} }}")) {
+            Work::Copy { bytes, from: (0, _), to: (1, _) } => bytes,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(
+            ["1", "0x10", "4294967296", "'4k'", "'2*f32'"].map(bytes),
+            [1, 16, 4 << 30, 4096, 8].map(Some)
+        );
+        let refused = |text: &str| refusal(&format!("copy = {{ from = 'a', to = 'b', bytes = {text} }}"));
+        for text in ["0", "-1", "4294967297"] {
+            assert_eq!(refused(text), "bytes must be a number from 1 to 4294967296");
+        }
+        for text in ["'0'", "'x'", "''"] {
+            assert_eq!(refused(text), "bytes must be a size such as 4096, 4k, 2M or 1024*f32");
+        }
+    }
+
+    #[test]
+    fn names_of_dumps_follow_the_loops_around_them() {
+        let nested = |file: &str| {
+            format!(
+                "repeat = {{ times = 2, variable = 'row', steps = [{{ repeat = {{ times = 2, variable = 'turn', \
+                 steps = [{{ dump = {{ buffer = 'a', file = '{file}' }} }}] }} }}] }}"
+            )
+        };
+        let Work::Repeat { steps: outer, .. } = work(&nested("x{turn}-{row}.raw")) else { panic!() };
+        let Work::Repeat { steps: inner, .. } = &outer[0].work else { panic!("{outer:?}") };
+        let text = |text: &str| Piece::Text(text.into());
+        let file = vec![text("x"), Piece::Turn(1), text("-"), Piece::Turn(0), text(".raw")];
+        assert_eq!(inner[0].work, Work::Dump { buffer: 0, file });
+        for file in ["{other}", "{turn", "{}"] {
+            assert_eq!(
+                refusal(&nested(file)),
+                "file must be a name in which only variables of loops around it stand in {}",
+                "{file}"
+            );
+        }
+    }
+
+    #[test]
+    fn variables_of_loops_have_names() {
+        let step = |name: &str| {
+            format!(
+                "repeat = {{ times = 1, variable = '{name}', steps = [{{ dump = {{ buffer = 'a', file = 'x' }} }}] }}"
+            )
+        };
+        for name in ["a", "_", "row_2", "Z9"] {
+            let Work::Repeat { variable, .. } = work(&step(name)) else { panic!("{name}") };
+            assert_eq!(variable.as_deref(), Some(name));
+        }
+        for name in ["", "2a", "a-b", "a b", "a.b", "é"] {
+            assert_eq!(
+                refusal(&step(name)),
+                "variable must be a name: letters, digits and _, a letter first",
+                "{name}"
+            );
+        }
+    }
+
+    /// Loops of `counts` steps each, beside each other.
+    fn loops(counts: &[usize]) -> String {
+        let step = "{ copy = { from = 'a', to = 'b' } },";
+        let one =
+            |count: &usize| format!("{{ repeat = {{ times = 1, steps = [{}] }} }},", step.repeat(*count));
+        format!(
+            "buffers = {{ a = 'zero:64', b = 'zero:64' }}\nstep = [{}]",
+            counts.iter().map(one).collect::<String>()
+        )
+    }
+
+    /// Steps of loops count once each, and so does the loop.
+    #[test]
+    fn as_many_steps_and_bytes_and_buffers_as_the_limits_say_are_read() {
+        assert_eq!(Script::parse(&loops(&[2047, 2047])).unwrap().steps.len(), 2);
+        let error = Script::parse(&loops(&[2047, 2048])).unwrap_err();
+        assert_eq!(error.what, "there are more than 4096 steps");
+        let mut text = loops(&[1]);
+        text.push_str(&"\n".repeat(262_144 - text.len()));
+        assert!(Script::parse(&text).is_ok());
+        text.push('\n');
+        let error = Script::parse(&text).unwrap_err();
+        assert_eq!(error.to_string(), "1:1: the script has 262145 bytes, but may have at most 262144");
+        let buffers = |count| {
+            let buffers: String = (0..count).map(|index| format!("b{index} = 'zero:4'\n")).collect();
+            Script::parse(&format!("[buffers]\n{buffers}[[step]]\ncopy = {{ from = 'b0', to = 'b1' }}\n"))
+        };
+        assert_eq!(buffers(256).unwrap().buffers.len(), 256);
+        let error = buffers(257).unwrap_err();
+        assert_eq!(error.what, "buffers must be a table of at most 256 buffers, and has 257");
+    }
+
+    #[test]
+    fn a_message_of_several_lines_becomes_one() {
+        assert_eq!(one_line(" one\n  two\tthree \n"), "one two three");
+        let text = "step = [{ repeat = { times = 2, variable = 't', steps = [{ write = { buffer = 'a', value = \"\"\"\
+                    u32:t\n * 2\"\"\" } }] } }]";
+        let Work::Repeat { steps, .. } = works(text).remove(0) else { panic!() };
+        let Work::Write { value: Number::Moving { element, text, .. }, .. } = &steps[0].work else {
+            panic!("{steps:?}")
+        };
+        assert_eq!((*element, text.as_str()), (ElementType::U32, "u32:t * 2"));
+    }
+}

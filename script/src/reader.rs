@@ -173,13 +173,16 @@ impl<'a> Field<'a> {
 
     /// A number with or without a fraction, from 0.
     pub fn fraction(&self) -> Result<f64, ScriptError> {
-        let text = match self.value {
-            DeValue::Integer(number) => number.as_str(),
-            DeValue::Float(number) => number.as_str(),
-            _ => return Err(self.refuse("a number from 0")),
+        let number = match self.value {
+            DeValue::Integer(number) => {
+                u64::from_str_radix(number.as_str(), number.radix()).ok().map(|number| number as f64)
+            }
+            DeValue::Float(number) => number.as_str().parse().ok(),
+            _ => None,
         };
-        let number = text.parse().ok().filter(|number: &f64| *number >= 0.0 && number.is_finite());
-        number.ok_or_else(|| self.refuse("a number from 0"))
+        number
+            .filter(|number| *number >= 0.0 && number.is_finite())
+            .ok_or_else(|| self.refuse("a number from 0"))
     }
 
     /// A table's keys.
