@@ -99,11 +99,6 @@ impl Code {
         self.len
     }
 
-    /// True for code of no bytes.
-    pub fn is_empty(&self) -> bool {
-        self.len.0 == 0
-    }
-
     /// The memory.
     pub fn buffer(&self) -> &Buffer {
         &self.buffer
@@ -145,11 +140,6 @@ impl LaunchKernel {
             }
         };
         Ok(LaunchKernel { state, name: parameters.name.into(), scratch })
-    }
-
-    /// Its name.
-    pub fn name(&self) -> &str {
-        &self.name
     }
 
     /// Its scratch memory.

@@ -161,6 +161,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_piece_is_whole_if_it_begins_and_ends_with_its_units() {
+        for (start, len, is_whole) in
+            [(0, 16, true), (32, 48, true), (1, 15, false), (0, 15, false), (1, 14, false), (8, 16, false)]
+        {
+            let found: Vec<bool> = pieces(start, len).map(|piece| piece.is_whole()).collect();
+            assert_eq!(found, [is_whole], "{start} + {len}");
+        }
+    }
+
+    #[test]
     fn pieces_cover_a_range_once() {
         for start in [0, 1, 15, 16, 17, STAGING_BYTES - 1, STAGING_BYTES] {
             for len in

@@ -126,3 +126,93 @@ impl fmt::Display for RingExcerpt {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use zrt_mem::GpuVa;
+
+    const GUESS: &str =
+        "; no event was reported: a kernel in an endless loop, an illegal instruction or a bad packet";
+
+    fn fault() -> StopCause {
+        StopCause::MemoryFault(MemoryFault {
+            va: GpuVa(0x7000),
+            gpu_id: 1,
+            not_present: true,
+            read_only: false,
+            no_execute: false,
+            imprecise: false,
+            error_type: 0,
+        })
+    }
+
+    fn diagnosis(cause: StopCause, log: &[&str], more_waves: u64) -> Diagnosis {
+        let mut words = [0xabcd_ef01; RING_EXCERPT_DWORDS];
+        words[..2].copy_from_slice(&[0xc000_1000, 5]);
+        Diagnosis {
+            cause,
+            waited: Duration::from_micros(120_999),
+            work: "submission 4".into(),
+            fence_expected: 4,
+            observation: Observation {
+                time_ns: 0,
+                write_pointer: 42,
+                read_pointer: 40,
+                fence_value: 3,
+                fence_target: 5,
+            },
+            ring: RingExcerpt { position: 40, is_all_read: false, words, published: 2 },
+            progress: zrt_ring::Diagnosis::Running { quiet_ns: 9 },
+            place: None,
+            device_log: log.iter().map(|line| String::from(*line)).collect(),
+            waves: Waves { more_waves, ..Waves::default() },
+        }
+    }
+
+    /// Causes are guessed after a silent deadline only: a fault, a log or the waves say it.
+    #[test]
+    fn a_guess_is_made_only_where_nothing_is_known() {
+        for (cause, log, waves, guesses) in [
+            (StopCause::Deadline, &[][..], 0, true),
+            (StopCause::Deadline, &["a line"], 0, false),
+            (StopCause::Deadline, &[], 1, false),
+            (StopCause::Deadline, &["a line"], 1, false),
+            (fault(), &[], 0, false),
+            (fault(), &["a line"], 0, false),
+            (fault(), &[], 1, false),
+        ] {
+            let text = diagnosis(cause, log, waves).to_string();
+            assert_eq!(text.contains("no event was reported"), guesses, "{text}");
+            assert_eq!(text.contains("ring from dword"), cause == StopCause::Deadline, "{text}");
+            assert_eq!(text.contains("something moved"), waves == 0, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_diagnosis_is_one_line_with_everything_in_its_order() {
+        let text = diagnosis(StopCause::Deadline, &[], 0).to_string();
+        let unread = " abcdef01".repeat(14);
+        let expected = format!(
+            "the device did not finish within 120 ms; work: submission 4; fence 3 of 4; ring read to 40 of 42 dwords; \
+             the queue is running; something moved 9 ns ago; ring from dword 40, where the read pointer is, \
+             2 of 16 before the write pointer: c0001000 00000005{unread} | "
+        );
+        assert!(text.starts_with(&expected), "{text}");
+        assert!(text[expected.len()..].contains("NOP") && text.ends_with(GUESS), "{text}");
+        let stopped = Diagnosis { place: Some("data+0x8".into()), ..diagnosis(fault(), &["one", "two"], 2) };
+        let text = stopped.to_string();
+        assert!(text.starts_with("the device stopped after 120 ms: "), "{text}");
+        let rest = " (data+0x8); work: submission 4; fence 3 of 4; ring read to 40 of 42 dwords; \
+                    2 waves have not ended; device log: one; device log: two";
+        assert!(text.ends_with(rest), "{text}");
+    }
+
+    #[test]
+    fn an_excerpt_of_a_ring_that_was_read_begins_with_the_work() {
+        let ring = RingExcerpt { is_all_read: true, published: 0, ..diagnosis(fault(), &[], 0).ring };
+        let text = ring.to_string();
+        let start = "ring from dword 40, where what is waited for begins, all read, 0 of 16 before the write pointer: c000";
+        assert!(text.starts_with(start) && !text.contains('|'), "{text}");
+    }
+}

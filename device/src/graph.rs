@@ -134,24 +134,9 @@ impl Recorder {
 }
 
 impl Graph {
-    /// Dispatches in it.
-    pub fn dispatches(&self) -> u64 {
-        self.recorded.as_ref().map_or(0, zrt_ring::Graph::dispatches)
-    }
-
     /// Packets in it.
     pub fn packets(&self) -> u64 {
         self.recorded.as_ref().map_or(0, zrt_ring::Graph::packets)
-    }
-
-    /// Its length in device memory.
-    pub fn len(&self) -> DwordLen {
-        self.recorded.as_ref().map_or(DwordLen(0), zrt_ring::Graph::len)
-    }
-
-    /// True for the default graph.
-    pub fn is_empty(&self) -> bool {
-        self.recorded.is_none()
     }
 
     /// The memory that holds it, for tests and listings.

@@ -33,8 +33,6 @@ pub struct Kernel {
     entry: GpuVa,
     code: Buffer,
     code_len: ByteLen,
-    workgroup: [u32; 3],
-    parameter_bytes: u32,
 }
 
 impl Kernel {
@@ -63,16 +61,6 @@ impl Kernel {
         self.code_len
     }
 
-    /// Work-items of a group in x, y, z.
-    pub fn workgroup(&self) -> [u32; 3] {
-        self.workgroup
-    }
-
-    /// Length of its parameter block.
-    pub fn parameter_bytes(&self) -> u32 {
-        self.parameter_bytes
-    }
-
     /// Allocates executable memory for the container's code and puts the kernel together. The code itself,
     /// [`image`], is written by the caller.
     ///
@@ -82,13 +70,12 @@ impl Kernel {
         let code = space.allocate(heap, len, container.name, true)?;
         space.registry.name_kernel(code.entry(), container);
         let entry = GpuVa(code.va.0 + u64::from(container.entry));
-        let workgroup = container.workgroup.map(u32::from);
         let parameters = KernelParameters {
             code_address: entry.0,
             rsrc1: container.rsrc1,
             rsrc2: container.rsrc2,
             rsrc3: container.rsrc3,
-            workgroup,
+            workgroup: container.workgroup.map(u32::from),
             limits: ResourceLimits::default(),
             wave: match container.wave_size {
                 zrt_isa::resources::WaveSize::Wave32 => WaveSize::Wave32,
@@ -108,8 +95,6 @@ impl Kernel {
             entry,
             code,
             code_len: ByteLen(container.code.len() as u64),
-            workgroup,
-            parameter_bytes: container.parameter_bytes,
         })
     }
 }
@@ -154,5 +139,17 @@ mod tests {
             assert_eq!(image[image.len() - 4..], CODE_END);
         }
         assert_eq!(padded(&[1; 4], 8)[4..8], CODE_END, "what the code lacks is padding");
+    }
+
+    /// Not more lines than the 512 bytes need.
+    #[test]
+    fn padding_ends_with_the_line_of_its_last_byte() {
+        let lengths = [0, 1, 4, 124, 128, 129, 132, 3584, 3585, 4096];
+        assert_eq!(
+            lengths.map(padded_len),
+            [512, 640, 640, 640, 640, 768, 768, 4096, 4224, 4608],
+            "512 more, up to a multiple of 128"
+        );
+        assert_eq!(padded_len(u64::MAX), u64::MAX - 127, "for a caller that refuses it");
     }
 }

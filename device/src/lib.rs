@@ -50,6 +50,8 @@ mod options;
 mod pace;
 mod registry;
 mod submit;
+#[cfg(test)]
+mod tests;
 mod waves;
 mod witness;
 

@@ -93,6 +93,17 @@ mod tests {
         assert!(waits[5..].iter().all(|waited| *waited < us(900)), "{waits:?}");
     }
 
+    /// Seven eighths of 22,858 ns are 20 µs, and of 22,860 ns two nanoseconds more.
+    #[test]
+    fn a_nap_as_short_as_the_first_short_one_is_no_long_one() {
+        for (expected, naps) in [(22_858, [20, 40, 80, 100]), (22_860, [20, 20, 40, 80])] {
+            let mut pace = Pace::default();
+            pace.learn(&pace.naps(us(0)), Duration::from_nanos(expected));
+            let mut next = pace.naps(us(0));
+            assert_eq!(naps, [(); 4].map(|()| next.next(us(1_000_000)).as_micros() as u64), "{expected}");
+        }
+    }
+
     #[test]
     fn a_nap_never_passes_the_deadline_nor_the_limit() {
         let mut pace = Pace::default();

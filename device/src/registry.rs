@@ -119,10 +119,8 @@ impl Entry {
 
     /// Bytes from its beginning down to an address, or from its end up to the address.
     fn distance(&self, va: GpuVa) -> u64 {
-        match self.start.0.checked_sub(va.0) {
-            Some(before) if before > 0 => before,
-            _ => va.0.saturating_sub(self.start.0.saturating_add(self.len.0)),
-        }
+        let before = self.start.0.saturating_sub(va.0);
+        before.max(va.0.saturating_sub(self.start.0.saturating_add(self.len.0)))
     }
 
     /// An address in it as a place in code.
@@ -296,7 +294,12 @@ mod tests {
             registry.annotate("kind=wave pc=0x200024 va=0x100010 exec=0xff."),
             "kind=wave pc=0x200024 (kernel matvec+0x24 (body/matvec.inc:12)) va=0x100010 (weights+0x10) exec=0xff."
         );
+        let label = |(label, start, len): (String, GpuVa, ByteLen)| (label, start.0, len.0);
+        let allocations = || registry.allocations().into_iter().map(label).collect::<Vec<_>>();
+        let kernel = ("matvec".to_owned(), 0x20_0000, 0x200);
+        assert_eq!(allocations(), [("weights".to_owned(), 0x10_0000, 0x1000), kernel.clone()]);
         registry.remove(weights);
+        assert_eq!(allocations(), [kernel], "the other stays");
         registry.remove(code);
         assert_eq!(registry.describe(GpuVa(0x10_0010)), None);
         assert_eq!(
@@ -314,6 +317,8 @@ mod tests {
         registry.set_own(fence);
         let told = |va| registry.describe(GpuVa(va)).unwrap();
         assert_eq!(told(0xf_fffc), "4 bytes before the beginning of weights");
+        registry.add_buffer(GpuVa(0x8000), ByteLen(0), "nothing");
+        assert_eq!(told(0x8000), "0 bytes past the end of nothing", "it has no byte to be before");
         assert_eq!(told(0x10_1000), "0 bytes past the end of weights");
         assert_eq!(told(0x10_1004), "4 bytes past the end of weights");
         assert_eq!(told(0x10_2008), "fence+0x8");
@@ -325,7 +330,7 @@ mod tests {
         assert_eq!(registry.describe(GpuVa(u64::MAX)), None);
         assert_eq!(
             registry.describe(GpuVa(8)).as_deref(),
-            Some("1048568 bytes before the beginning of weights")
+            Some("32760 bytes before the beginning of nothing")
         );
     }
 

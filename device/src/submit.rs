@@ -39,8 +39,8 @@ struct Submission {
     ring_position: u64,
     /// Its indirect buffer; 0 if the packets are in the ring.
     indirect_va: u64,
-    dispatches: u64,
-    packets: u64,
+    /// Dispatches of its indirect buffer; else its packets in the ring.
+    count: u64,
 }
 
 impl SubmissionQueue {
@@ -71,13 +71,11 @@ impl SubmissionQueue {
         let fence_value = self.next_value();
         let signal = FenceSignal::new(self.fence.va, fence_value);
         let placed = self.with_room(|ring| ring.submit_graph(recorded, signal))?;
-        let (dispatches, packets) = (recorded.dispatches(), recorded.packets());
         self.submitted(Submission {
             fence_value,
             ring_position: placed.start,
             indirect_va: buffer.va.0,
-            dispatches,
-            packets,
+            count: recorded.dispatches(),
         })
     }
 
@@ -89,15 +87,13 @@ impl SubmissionQueue {
         writer.raw(words)?;
         writer.release_mem(&release_mem::Repr::fence(self.fence.va.0, fence_value))?;
         let len = writer.len();
-        let before = self.ring.counters();
+        let before = self.ring.counters().packets;
         let placed = self.with_room(|ring| ring.submit(&all[..len]))?;
-        let after = self.ring.counters();
         self.submitted(Submission {
             fence_value,
             ring_position: placed.start,
             indirect_va: 0,
-            dispatches: after.dispatches - before.dispatches,
-            packets: after.packets - before.packets,
+            count: self.ring.counters().packets - before,
         })
     }
 
@@ -190,11 +186,11 @@ impl SubmissionQueue {
             return format!("submission {fence_value}");
         }
         match kept.indirect_va {
-            0 => format!("submission {fence_value}, {} packets in the ring", kept.packets),
+            0 => format!("submission {fence_value}, {} packets in the ring", kept.count),
             va => format!(
                 "submission {fence_value}, indirect buffer at {} with {} dispatches",
                 GpuVa(va),
-                kept.dispatches
+                kept.count
             ),
         }
     }

@@ -137,3 +137,59 @@ impl fmt::Display for WaveLoad {
         write!(formatter, " = {:#x}", self.value)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wave(wave: u32, state: WaveState) -> WavePosition {
+        let place = Place { pc: 0x4000, kernel: None, offset: None, source: None, source_text: None };
+        let instruction = "s_nop 0".to_owned();
+        WavePosition { workgroup: [1, 2, 3], wave, state, place, instruction, loads: Vec::new() }
+    }
+
+    #[test]
+    fn a_sentence_counts_all_waves_and_says_only_what_there_is() {
+        let one = Waves { list: vec![wave(7, WaveState::Running)], ..Waves::default() };
+        let named = "1 wave has not ended: wave 7 of workgroup 1,2,3 runs at 0x4000: s_nop 0";
+        assert_eq!(one.to_string(), named);
+        let text =
+            |waiting_groups, held_groups| Waves { waiting_groups, held_groups, ..one.clone() }.to_string();
+        assert_eq!(text(1, 0), format!("{named}; 1 workgroups are not resident yet"));
+        assert_eq!(text(0, 1), format!("{named}; 1 workgroups were running and are not listed"));
+        let both = "2 workgroups are not resident yet; 3 workgroups were running and are not listed";
+        assert_eq!(text(2, 3), format!("{named}; {both}"));
+
+        let barrier = WaveState::Barrier { signalled_waves: 3, member_waves: 4 };
+        let list: Vec<_> = (0..4).map(|number| wave(number, WaveState::Halted)).collect();
+        let four = Waves { list, ..Waves::default() };
+        assert!(
+            four.to_string().ends_with("wave 3 of workgroup 1,2,3 was stopped at 0x4000: s_nop 0"),
+            "{four}"
+        );
+
+        let states =
+            [WaveState::NotBegun, WaveState::Halted, barrier, WaveState::Running, WaveState::Running];
+        let list = states.into_iter().zip(0..).map(|(state, number)| wave(number, state)).collect();
+        let many = Waves { list, more_waves: 10, ..Waves::default() };
+        assert_eq!(
+            many.to_string(),
+            "15 waves have not ended: wave 0 of workgroup 1,2,3 has not begun at 0x4000: s_nop 0; \
+             wave 1 of workgroup 1,2,3 was stopped at 0x4000: s_nop 0; \
+             wave 2 of workgroup 1,2,3 waits at the barrier (3 of 4 waves have signalled) at 0x4000: s_nop 0; \
+             wave 3 of workgroup 1,2,3 runs at 0x4000: s_nop 0; and 11 more"
+        );
+    }
+
+    #[test]
+    fn a_load_says_where_it_looks_and_what_it_finds() {
+        let text = |is_lds, buffer: Option<&str>| {
+            let (buffer, place) = (buffer.map(String::from), wave(0, WaveState::Running).place);
+            WaveLoad { place, address: 0x50, is_lds, value: 0x2a, buffer }.to_string()
+        };
+        assert_eq!(text(true, None), "LDS byte 80 = 0x2a");
+        assert_eq!(text(true, Some("flags+0x10")), "LDS byte 80 = 0x2a");
+        assert_eq!(text(false, Some("flags+0x10")), "flags+0x10 = 0x2a");
+        assert_eq!(text(false, None), "0x50 = 0x2a");
+    }
+}

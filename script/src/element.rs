@@ -251,7 +251,7 @@ mod tests {
         assert_eq!(U64.text(&[0xFF; 8]), "18446744073709551615");
     }
 
-    /// The texts of the f16 and bf16 are those of the same numbers as f32: 0x2E66 is 1638 * 2^-14, 0x3DCD is 205 * 2^-11.
+    /// The texts of f16 and bf16 are those of the same numbers as f32: 0x2E66 is 1638 * 2^-14, 0x3DCD is 205 * 2^-11.
     #[test]
     fn texts_have_an_exponent_only_where_digits_would_be_many() {
         let cases: [(ElementType, u64, &str); 28] = [
