@@ -184,10 +184,7 @@ impl PageAllocator {
     /// Like [`PageAllocator::new`], with a limit of `share_limit` shares (references beyond the first of each
     /// page), at most [`COUNT_MAX`].
     pub fn with_share_limit(pages: u32, share_limit: u32) -> Result<PageAllocator, CountError> {
-        if pages > COUNT_MAX || share_limit > COUNT_MAX {
-            return Err(CountError::TooMany { pages, shares: share_limit });
-        }
-        let count = pages + share_limit;
+        let count = holding_count(pages, share_limit)?;
         let memory = |_| CountError::Memory { pages, shares: share_limit };
         let (mut all, mut free, mut holdings) = (Vec::new(), Vec::new(), Vec::new());
         all.try_reserve_exact(pages as usize).map_err(memory)?;
@@ -420,6 +417,14 @@ impl PageAllocator {
     }
 }
 
+/// Most references that can exist at a time.
+fn holding_count(pages: u32, share_limit: u32) -> Result<u32, CountError> {
+    if pages > COUNT_MAX || share_limit > COUNT_MAX {
+        return Err(CountError::TooMany { pages, shares: share_limit });
+    }
+    Ok(pages + share_limit)
+}
+
 fn list_of(owner: Owner) -> usize {
     owner.slot as usize % LISTS
 }
@@ -429,6 +434,18 @@ mod tests {
     use super::*;
 
     const OWNER: Owner = Owner { slot: 3, serial: 8 };
+
+    /// The allocator itself is not made here: at the limits it fills a gibibyte.
+    #[test]
+    fn there_are_at_most_2_to_the_24_pages_and_as_many_shares() {
+        const MOST: u32 = 0x100_0000;
+        assert_eq!(holding_count(MOST, MOST), Ok(2 * MOST));
+        for (pages, shares) in [(MOST + 1, 0), (0, MOST + 1), (u32::MAX, u32::MAX)] {
+            assert_eq!(holding_count(pages, shares), Err(CountError::TooMany { pages, shares }));
+            let refused = PageAllocator::with_share_limit(pages, shares).err();
+            assert_eq!(refused, Some(CountError::TooMany { pages, shares }));
+        }
+    }
 
     /// The audit does not trust the counters: it sees each kind of contradiction.
     #[test]

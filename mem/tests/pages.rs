@@ -81,6 +81,15 @@ impl Model {
         Ok(())
     }
 
+    /// Room for one more share is needed meanwhile, and a call that is refused changes nothing.
+    fn hand_over(&mut self, page: u32, from: Owner, to: Owner) -> Result<(), PageError> {
+        let mut after = self.clone();
+        after.share(page, to)?;
+        after.release(page, from)?;
+        *self = after;
+        Ok(())
+    }
+
     fn release_all(&mut self, by: Owner) -> u32 {
         let mut released = 0;
         for page in 0..self.pages {
@@ -114,6 +123,7 @@ enum Call {
     Grant(Owner, u32),
     Share(u32, Owner),
     Release(u32, Owner),
+    HandOver(u32, Owner, Owner),
     ReleaseAll(Owner),
 }
 
@@ -153,6 +163,11 @@ impl Pair {
             Call::Release(page, owner) => {
                 let expected = self.model.release(page, owner);
                 assert_eq!(self.allocator.release(page, owner), expected);
+                expected.is_ok()
+            }
+            Call::HandOver(page, from, to) => {
+                let expected = self.model.hand_over(page, from, to);
+                assert_eq!(self.allocator.hand_over(page, from, to), expected);
                 expected.is_ok()
             }
             Call::ReleaseAll(owner) => {
@@ -203,6 +218,7 @@ fn any_call() -> impl Strategy<Value = Call> {
         3 => (any_owner(), 0..6u32).prop_map(|(owner, count)| Call::Grant(owner, count)),
         3 => (any_page(), any_owner()).prop_map(|(page, owner)| Call::Share(page, owner)),
         6 => (any_page(), any_owner()).prop_map(|(page, owner)| Call::Release(page, owner)),
+        2 => (any_page(), any_owner(), any_owner()).prop_map(|(page, from, to)| Call::HandOver(page, from, to)),
         1 => any_owner().prop_map(Call::ReleaseAll),
     ]
 }

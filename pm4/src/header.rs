@@ -151,6 +151,13 @@ mod tests {
     }
 
     #[test]
+    fn a_header_shows_its_word_and_what_it_begins() {
+        assert_eq!(format!("{:?}", Header(0xc003_1502)), "Header(0xc0031502 DISPATCH_DIRECT)");
+        assert_eq!(format!("{:?}", Header(0xfe00)), "Header(0x0000fe00 opcode 0xfe)");
+        assert_eq!(format!("{:?} {:?}", Opcode::ACQUIRE_MEM, Opcode(7)), "ACQUIRE_MEM opcode 0x07");
+    }
+
+    #[test]
     fn the_longest_count_belongs_to_nop_alone() {
         assert_eq!(Header(0xffff_1500).body_dwords(), None);
         assert_eq!(Header(0xfffe_1500).body_dwords(), Some(0x3fff));

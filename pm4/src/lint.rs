@@ -358,6 +358,51 @@ mod tests {
     }
 
     #[test]
+    fn each_finding_says_where_it_is_and_what_it_is_about() {
+        let error = ParseError::Truncated { needed: 5, given: 3 };
+        let (register, first) = (Register::VMID, Register::PGM_RSRC1);
+        let not_owned = |class| FindingKind::NotOwned { register, class };
+        for (kind, text) in [
+            (FindingKind::Broken(error), "the stream breaks off: the packet needs 5 dwords and 3 are there"),
+            (
+                FindingKind::Malformed(error),
+                "the packet has no meaning: the packet needs 5 dwords and 3 are there",
+            ),
+            (FindingKind::UnknownOpcode(Opcode(0xfe)), "opcode 0xfe is not a packet of ours"),
+            (FindingKind::Filler, "a type 2 filler, which a compute ring does not take"),
+            (not_owned(None), "COMPUTE_VMID is written, which is unknown"),
+            (
+                not_owned(Some(WriteClass::DispatchPacket)),
+                "COMPUTE_VMID is written, which is the dispatch packet's",
+            ),
+            (not_owned(Some(WriteClass::QueueOwned)), "COMPUTE_VMID is written, which is the queue's"),
+            (
+                FindingKind::RunCrosses { first, register, class: Some(WriteClass::Privileged) },
+                "the run from COMPUTE_PGM_RSRC1 crosses COMPUTE_VMID, which is privileged",
+            ),
+            (
+                FindingKind::RegisterDestination { register: 0x2e18 },
+                "register 0x2e18 is written by a packet that checks no owner",
+            ),
+            (FindingKind::MissingRegister(first), "a dispatch before COMPUTE_PGM_RSRC1 was ever written"),
+            (
+                FindingKind::MissingInitiator(InitiatorFlags::FORCE_START_AT_000),
+                "a dispatch whose initiator lacks 0x4",
+            ),
+            (FindingKind::DispatchBeforeAcquire, "a dispatch before any ACQUIRE_MEM"),
+            (
+                FindingKind::AcquireWhileRunning,
+                "an ACQUIRE_MEM that does not wait for the waves that may still run",
+            ),
+            (FindingKind::ReleaseWithoutWriteBack, "a value is released without GL2 written back"),
+            (FindingKind::EndsRunning, "the stream ends and nothing waits for its dispatches"),
+        ] {
+            let finding = Finding { offset: 0x2a, kind };
+            assert_eq!(finding.to_string(), format!("at dword 0x2a, {text}"));
+        }
+    }
+
+    #[test]
     fn other_findings() {
         assert_eq!(findings(&[0x8000_0000]), [FindingKind::Filler]);
         assert_eq!(findings(&[0xc000_fe00, 1]), [FindingKind::UnknownOpcode(Opcode(0xfe))]);

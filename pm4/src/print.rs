@@ -88,16 +88,21 @@ mod tests {
     fn a_stream_prints() {
         let words =
             [0xc001_7600, 0x228, 0x30, 0xc000_4600, 0x407, 0xc000_fe00, 1, 0xc000_4600, 0x1407, 0xc003_1500];
+        // RSRC1 has fields and none is set; USER_DATA_0 has no fields.
+        let words = [&[0xc002_7600, 0x212, 0, 0x84, 0xc001_7600, 0x240, 5], &words[..]].concat();
         assert_eq!(
             Listing(&words).to_string(),
             "\
-00000: c0017600 SET_SH_REG COMPUTE_PGM_RSRC3=0x30
+00000: c0027600 SET_SH_REG COMPUTE_PGM_RSRC1=0x0 COMPUTE_PGM_RSRC2=0x84
+         COMPUTE_PGM_RSRC2 USER_SGPR=0x2 TGID_X_EN
+00004: c0017600 SET_SH_REG COMPUTE_USER_DATA_0=0x5
+00007: c0017600 SET_SH_REG COMPUTE_PGM_RSRC3=0x30
          COMPUTE_PGM_RSRC3 INST_PREF_SIZE=0x3
-00003: c0004600 EVENT_WRITE EVENT_TYPE=0x7 EVENT_INDEX=0x4
-00005: c000fe00 opcode 0xfe (2 dwords, not decoded)
-00007: c0004600 EVENT_WRITE EVENT_TYPE=0x7 EVENT_INDEX=0x4 reserved[0]=0x1000 \
+0000a: c0004600 EVENT_WRITE EVENT_TYPE=0x7 EVENT_INDEX=0x4
+0000c: c000fe00 opcode 0xfe (2 dwords, not decoded)
+0000e: c0004600 EVENT_WRITE EVENT_TYPE=0x7 EVENT_INDEX=0x4 reserved[0]=0x1000 \
 (body dword 0 of EVENT_WRITE has reserved bits 0x1000 set)
-00009: (the packet needs 5 dwords and 1 are there)
+00010: (the packet needs 5 dwords and 1 are there)
 "
         );
     }

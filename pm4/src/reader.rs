@@ -55,11 +55,6 @@ impl<'a> Reader<'a> {
         Reader { words, offset: 0 }
     }
 
-    /// Dwords walked so far.
-    pub const fn offset(&self) -> usize {
-        self.offset
-    }
-
     fn step(&mut self, first: u32) -> Result<Item<'a>, ParseError> {
         let left = self.words.get(self.offset..).unwrap_or_default();
         let header = Header(first);
@@ -133,6 +128,10 @@ mod tests {
         let error = ParseError::Truncated { needed: 5, given: 3 };
         assert_eq!(items[4], Err(StreamError { offset: 7, error }));
         assert_eq!(items.len(), 5);
+        assert_eq!(
+            StreamError { offset: 17, error }.to_string(),
+            "at dword 0x11 of the stream, the packet needs 5 dwords and 3 are there"
+        );
     }
 
     #[test]

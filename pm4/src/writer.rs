@@ -340,11 +340,26 @@ mod tests {
         let mut words = [0xa5a5_a5a5; 48];
         let mut writer = Writer::new(&mut words);
         writer.dispatch(&state, &[0x89ab_cdef, 0x7f], [40, 1, 1]).unwrap();
-        assert_eq!(writer.len(), 38);
+        assert_eq!((writer.len(), writer.left(), writer.is_empty()), (38, 10, false));
         writer.barrier().unwrap();
         assert_eq!((writer.len(), writer.left()), (48, 0));
         assert_eq!(words[..38], DISPATCH);
         assert_eq!(words[38..], BARRIER);
+    }
+
+    #[test]
+    fn a_kernel_has_up_to_1024_threads_and_tells_the_registers_that_it_loads() {
+        for (workgroup, rsrc2, loaded) in [([1024, 1, 1], 0, 0), ([8, 8, 16], 0x84, 2), ([1, 1, 1], 0x20, 16)]
+        {
+            let state = KernelState::new(&KernelParameters { workgroup, rsrc2, ..parameters() }).unwrap();
+            assert_eq!(state.user_sgprs(), loaded);
+        }
+        let refused = KernelState::new(&KernelParameters { workgroup: [5, 205, 1], ..parameters() });
+        let (least, greatest) = (1, 1024);
+        assert_eq!(
+            refused,
+            Err(EmitError::OutOfRange { name: "workgroup threads", value: 1025, least, greatest })
+        );
     }
 
     /// There are sixteen user data registers, and each one that the kernel loads needs a dword.

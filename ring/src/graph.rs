@@ -253,7 +253,7 @@ impl Graph {
 
     /// False: a graph has at least one dispatch.
     pub const fn is_empty(&self) -> bool {
-        self.dispatches == 0
+        false
     }
 
     /// Indirect buffers, each called by one packet.
@@ -275,6 +275,8 @@ impl Graph {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use zrt_pm4::HeaderFlags;
+    use zrt_pm4::packet::nop;
     use zrt_pm4::registers::{ResourceLimits, WaveSize};
     use zrt_pm4::{KernelParameters, Reader};
 
@@ -350,6 +352,54 @@ pub(crate) mod tests {
             assert_eq!((graph.part_count(), graph.dispatches()), (2, 2));
             assert_eq!(graph.len(), DwordLen(2 * PART_DWORDS as u32));
         }
+    }
+
+    /// The length of an indirect buffer has 20 bits (hardware reference §4.8).
+    #[test]
+    fn a_graph_has_room_for_eight_of_the_longest_indirect_buffers() {
+        const MOST: u32 = 8 * 0xf_ffff;
+        assert!(GraphRecorder::new(DwordLen(MOST)).is_ok());
+        let refused = GraphRecorder::new(DwordLen(MOST + 1)).err();
+        assert_eq!(refused, Some(GraphError::Capacity { dwords: MOST + 1, most: MOST }));
+    }
+
+    /// More parts would not help a recorder whose memory ends inside its last part.
+    #[test]
+    fn a_last_part_that_memory_cuts_short_lacks_room_and_not_parts() {
+        let capacity = DwordLen((GRAPH_PARTS_MAX * PART_DWORDS) as u32 - 1);
+        let mut recorder = GraphRecorder::with_part_limit(capacity, PART_DWORDS).expect("room");
+        let lacking = record_all(&mut recorder);
+        assert_eq!(lacking, GraphError::Emit(EmitError::Full { needed: 39, left: 38 }));
+        assert_eq!(recorder.part_starts.len() + 1, GRAPH_PARTS_MAX);
+    }
+
+    #[test]
+    fn a_packet_longer_than_a_part_is_refused_although_memory_has_room() {
+        let mut recorder = GraphRecorder::with_part_limit(DwordLen(500), PART_DWORDS).expect("room");
+        recorder.dispatch(&kernel(), GpuVa(0x1000), [1, 1, 1]).expect("room");
+        let before = recorder.words().to_vec();
+        let nop = |payload| Repr::Nop(nop::Repr { header_flags: HeaderFlags::empty(), payload });
+        let refused = recorder.packet(&nop(&[0; PART_DWORDS]));
+        let (needed, left) = (PART_DWORDS + 1, PART_DWORDS);
+        assert_eq!(refused, Err(GraphError::Emit(EmitError::Full { needed, left })));
+        assert_eq!(recorder.words(), before);
+        assert_eq!(recorder.packet(&nop(&[0; PART_DWORDS - 1])), Ok(()));
+        assert_eq!(recorder.words().len(), 2 * PART_DWORDS);
+    }
+
+    /// TMPRING_SIZE belongs to the queue: a graph writes it on purpose, or is refused. 64 bytes for each lane of the
+    /// R9700 (hardware reference §7).
+    #[test]
+    fn scratch_is_recorded_before_the_dispatches_that_use_it() {
+        let mut recorder = GraphRecorder::new(DwordLen(100)).expect("room");
+        let size = TmpringSize { waves: 512, wave_size: 16 };
+        recorder.scratch(&size, GpuVa(0x7f_1000_0000)).expect("room");
+        recorder.dispatch(&kernel(), GpuVa(0x1000), [1, 1, 1]).expect("room");
+        let scratch = [0xc001_7600, 0x218, 0x0001_0200, 0xc002_7600, 0x210, 0x7f10_0000, 0];
+        assert_eq!(recorder.words()[10..17], scratch);
+        let graph = recorder.finish(&SharedView::zeroed(400).expect("memory"), ADDRESS).expect("sound");
+        assert_eq!((graph.len(), graph.packets()), (DwordLen(10 + 7 + 39), 2 + 2 + 8));
+        assert!(!graph.is_empty());
     }
 
     #[test]

@@ -74,3 +74,14 @@ impl QueueMemory for SharedView {
         fence_stores();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_empty_without_bytes() {
+        let view = SharedView::zeroed(8).expect("memory");
+        assert!(!QueueMemory::is_empty(&view) && QueueMemory::is_empty(&view.slice(8, 0)));
+    }
+}

@@ -115,6 +115,35 @@ fn a_ring_that_no_queue_can_have_is_refused() {
 }
 
 #[test]
+fn a_ring_starts_where_2_to_the_62_dwords_are_left() {
+    const LAST: u64 = 0xbfff_ffff_ffff_ffff;
+    let start = |pointer: u64| {
+        let ring = SharedView::zeroed(RING_BYTES).expect("memory");
+        let word = SharedView::zeroed(8).expect("memory");
+        word.store_u64(0, pointer);
+        CommandRing::new(ring, word.clone(), word.clone(), word).map(|ring| ring.write_pointer())
+    };
+    assert_eq!(start(LAST), Ok(LAST));
+    assert_eq!(start(LAST + 1), Err(RingError::StartPointers { read: LAST + 1, write: LAST + 1 }));
+}
+
+/// A full ring of one-dword packets, each with a fence, and a read pointer that is never reported. A fence proves all
+/// that came before it, but for less than a share of 16 dwords.
+#[test]
+fn a_fence_anywhere_in_a_full_ring_proves_what_came_before_it() {
+    let mut pair = pair(0);
+    for value in 1..RING_DWORDS as u64 {
+        pair.producer.submit(&marked_nop(1, 0)).expect("one dword stays free");
+        pair.producer.note_fence(value);
+    }
+    for value in 1..RING_DWORDS as u64 {
+        pair.producer.fence_reached(value);
+        let proved = pair.producer.read_pointer().expect("nothing is reported");
+        assert!(proved <= value && value - proved < 16, "{proved} of {value}");
+    }
+}
+
+#[test]
 fn what_was_submitted_is_what_the_other_side_sees() {
     let mut pair = pair(0);
     let submission = pair.producer.submit(&marked_nop(5, 7)).unwrap();
@@ -399,6 +428,8 @@ fn an_event_follows_the_fence() {
     assert_eq!((fence.value(), page.load_u32(0x18)), (1, 0));
     assert_eq!(pair.consumer.step(1, &mut |_| {}), Ok(1));
     assert_eq!(page.load_u32(0x18), 3);
+    let counters = pair.producer.counters();
+    assert_eq!(counters.packets, graph.packets() + 4, "acquire, call, fence and event");
 }
 
 #[test]

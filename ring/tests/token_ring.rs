@@ -96,6 +96,17 @@ fn memory_that_is_no_ring_is_refused() {
     }
 }
 
+/// 2^63 entries are left after the last number that a ring may begin with.
+#[test]
+fn a_ring_begins_with_any_entry_up_to_2_to_the_63() {
+    const LAST: u64 = 0x8000_0000_0000_0000;
+    let input = |first| InputRing::starting_at(view(64), view(1), None, first).map(|ring| ring.produced());
+    let output = |first| OutputRing::starting_at(view(64), view(1), None, 1, first).map(|_| ());
+    assert_eq!((input(LAST), output(LAST)), (Ok(LAST), Ok(())));
+    let refused = TokenRingError::FirstEntry { first: LAST + 1 };
+    assert_eq!((input(LAST + 1), output(LAST + 1)), (Err(refused), Err(refused)));
+}
+
 #[test]
 fn every_entry_comes_once_and_in_order_past_the_end_of_the_tags() {
     for start in STARTS {

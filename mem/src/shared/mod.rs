@@ -349,6 +349,15 @@ mod tests {
     }
 
     #[test]
+    fn a_view_says_where_it_lies_and_whether_it_has_bytes() {
+        let view = SharedView::zeroed(64).expect("memory");
+        let (part, none) = (view.slice(16, 24), view.slice(64, 0));
+        assert!(!part.is_empty() && none.is_empty());
+        let first = view.host_address() + 16;
+        assert_eq!(format!("{part:?}"), format!("SharedView(0x{first:x} + 0x18)"));
+    }
+
+    #[test]
     fn a_length_that_no_memory_has_is_an_error() {
         let absurd = [usize::MAX, usize::MAX - 7, isize::MAX as usize, isize::MAX as usize - 7, 1 << 62];
         // Miri never returns null; the first three exceed the largest possible allocation.

@@ -26,6 +26,9 @@ impl Size<'_> {
             calls.extend((0..=self.pages + 1).map(|count| Call::Grant(*who, count)));
             calls.extend((0..=self.pages).map(|page| Call::Share(page, *who)));
             calls.extend((0..=self.pages).map(|page| Call::Release(page, *who)));
+            for to in self.owners {
+                calls.extend((0..=self.pages).map(|page| Call::HandOver(page, *who, *to)));
+            }
             calls.push(Call::ReleaseAll(*who));
         }
         calls

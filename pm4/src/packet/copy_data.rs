@@ -310,6 +310,7 @@ mod tests {
         assert_eq!(parse([0xc004_4000, 0x305, 0, 0, 0, 0]), value(field::DST_SEL, 3));
         assert_eq!(parse([0xc004_4000, 0x209, 1, 0, 0, 0]), value(field::SRC_LO, 1));
         assert_eq!(parse([0xc004_4000, 0x209, 0, 1, 0, 0]), value(field::SRC_HI, 1));
+        assert_eq!(parse([0xc004_4000, 0x205, 7, 1, 0, 0]), value(field::SRC_HI, 1));
         assert_eq!(parse([0xc004_4000, 0x005, 0, 0, 0, 1]), value(field::DST_HI, 1));
         assert_eq!(
             parse([0xc004_4000, 0x1_0202, 4, 0, 0, 0]),

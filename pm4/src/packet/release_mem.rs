@@ -396,6 +396,10 @@ mod tests {
             Repr { flags, data: DataSelect::Low32, ..Repr::fence(0x1004, 5) },
             &[0xc006_4900, 0x0070_f514, 0x2000_0000, 0x1004, 0, 5, 0, 0],
         );
+        check(
+            Repr { data: DataSelect::Low32, ..Repr::fence(0x1004, 0xffff_ffff) },
+            &[0xc006_4900, 0x0060_0514, 0x2000_0000, 0x1004, 0, u32::MAX, 0, 0],
+        );
         check(Repr::event_interrupt(0x2008, 3), &[0xc006_4900, 0x514, 0x2200_0000, 0x2008, 0, 3, 0, 3]);
         check(Repr::timestamp(0x3000), &[0xc006_4900, 0x514, 0x6000_0000, 0x3000, 0, 0, 0, 0]);
         check_reserved_bits(&FENCE, &[0x0800_0040, 0x18fc_ffff, 0, 0, 0, 0, 0]);

@@ -128,6 +128,8 @@ mod tests {
         check_golden(super::super::Repr::SetShReg(repr), &USER_DATA);
         let one = Repr { header_flags: HeaderFlags::COMPUTE, first: Register::PGM_RSRC3, values: &[0x30] };
         check_golden(super::super::Repr::SetShReg(one), &[0xc001_7602, 0x228, 0x30]);
+        let last = Repr { first: Register::new(0x3fe).unwrap(), values: &[1, 2], ..repr };
+        check_golden(super::super::Repr::SetShReg(last), &[0xc002_7600, 0x3fe, 1, 2]);
         check_fields(field::ALL, &[("REG_OFFSET", 0, 0xffff)]);
         check_reserved_bits(&USER_DATA, &[0xffff_0000]);
     }
@@ -146,6 +148,11 @@ mod tests {
         );
         let nothing = Repr { values: &[], ..repr };
         assert_eq!(nothing.emit(&mut words[..2]), Err(EmitError::NoValues { opcode: Opcode::SET_SH_REG }));
+        // The count that only a NOP may have.
+        assert_eq!(
+            Packet::new_checked(&[0xffff_7600, 0x240][..]),
+            Err(ParseError::BodyLength { opcode: Opcode::SET_SH_REG, least: 1, found: 0x4000 })
+        );
         assert_eq!(
             Repr::parse(&Packet::new_checked(&[0xc000_7600, 0x240][..]).unwrap()),
             Err(ParseError::BodyLength { opcode: Opcode::SET_SH_REG, least: 2, found: 1 })

@@ -185,20 +185,16 @@ impl fmt::Debug for Register {
     }
 }
 
-impl fmt::Display for WriteClass {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            WriteClass::PerDispatch => "per dispatch",
-            WriteClass::DispatchPacket => "written by the dispatch packet",
-            WriteClass::QueueOwned => "queue-owned",
-            WriteClass::Privileged => "privileged",
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_register_is_called_as_in_the_manual_or_by_its_offset() {
+        let texts = |register: Register| [register.to_string(), format!("{register:?}")];
+        assert_eq!(texts(Register::PGM_RSRC1), ["COMPUTE_PGM_RSRC1"; 2]);
+        assert_eq!(texts(Register(0x234)), ["SH+0x234"; 2]);
+    }
 
     #[test]
     fn offsets_are_those_of_the_reference() {
