@@ -563,6 +563,27 @@ mod tests {
         assert_eq!(Rsrc3::parse(1 << 13), Ok(guarantee));
     }
 
+    /// Lines of 128 bytes in a field of eight bits (hardware reference §5.2).
+    #[test]
+    fn as_much_code_is_prefetched_as_eight_bits_can_say() {
+        let longest = 255 * 128;
+        for (bytes, lines) in
+            [(0, 0), (1, 1), (128, 1), (129, 2), (longest, 255), (longest + 1, 255), (u32::MAX, 255)]
+        {
+            assert_eq!(instruction_prefetch_field(bytes), lines, "{bytes} bytes");
+        }
+    }
+
+    /// A register of a wave64 is twice as wide: 768 rows, in twelves (hardware reference §7).
+    #[test]
+    fn a_wave64_has_half_of_the_rows() {
+        for (vgprs, waves) in
+            [(1, 16), (48, 16), (49, 12), (60, 12), (61, 10), (84, 9), (96, 8), (192, 4), (256, 2)]
+        {
+            assert_eq!(waves_per_simd(vgprs, WaveSize::Wave64), waves, "{vgprs} VGPRs");
+        }
+    }
+
     /// The thresholds of instruction set reference §2.
     #[test]
     fn occupancy_thresholds() {

@@ -44,6 +44,19 @@ fn global_address_depends_on_the_scalar_base() {
     assert_eq!((atomic.destination, atomic.sources), (Vector(5), [Vector(0), Vector(1), Scalar(2)]));
 }
 
+/// Scratch says in the word whether it has a vector offset.
+#[test]
+fn scratch_addresses_have_a_flag_and_global_ones_none() {
+    // scratch_load_b32 v1, v2, s4; scratch_load_b32 v1, off, s4; global_load_b32 v1, v0, s[4:5]
+    let load = |words: [u32; 3]| {
+        let load = check(&words);
+        (load.address_flags, load.sources[0])
+    };
+    assert_eq!(load([0xed05_0004, 0x0002_0001, 2]), (1, Vector(2)));
+    assert_eq!(load([0xed05_0004, 0x0000_0001, 2]), (0, None));
+    assert_eq!(load([0xee05_0004, 0x0000_0001, 0]), (0, Vector(0)));
+}
+
 #[test]
 fn carry_and_select_name_vcc() {
     // v_add_co_ci_u32_e32 v5, vcc_lo, v1, v2, vcc_lo
@@ -129,11 +142,13 @@ fn graphics_have_a_length_and_a_number() {
 #[test]
 fn sources_of_other_chips_are_no_operands() {
     // s_mov_b32 s0, src_pops_exiting_wave_id; v_mov_b32 v0, src_lds_direct; s_barrier_signal src_lds_direct
+    let like_llvm = |word| zrt_isa::decode_like_llvm(&[word], zrt_isa::resources::WaveSize::Wave32);
     for word in [0xbe80_00ef, 0x7e00_02fe, 0xbe80_4efe] {
         assert!(matches!(decode(&[word]), Err(DecodeError::Unknown { .. })), "{word:#x}");
-        let theirs = zrt_isa::decode_like_llvm(&[word], zrt_isa::resources::WaveSize::Wave32).unwrap();
-        assert_eq!(theirs.sources[0], Special(word as u8), "{word:#x}");
+        assert_eq!(like_llvm(word).unwrap().sources[0], Special(word as u8), "{word:#x}");
     }
+    // s_mov_b32 s0, src_lds_direct: of the scalar operations, llvm-mc reads it in those of a barrier alone.
+    assert!(like_llvm(0xbe80_00fe).is_err());
 }
 
 #[test]
@@ -167,6 +182,17 @@ fn inline_constants_are_integers_or_floats() {
     }
 }
 
+/// An instruction that was not decoded may have any code; it prints like the last constant.
+#[test]
+fn codes_behind_the_constants_print() {
+    let mut load = check(&[0x7e02_02f8]);
+    assert_eq!(load.to_string(), "v_mov_b32_e32 v1, 0.15915494");
+    for code in 249..=255 {
+        load.sources[0] = Inline(code);
+        assert_eq!(load.to_string(), "v_mov_b32_e32 v1, 0.15915494", "{code}");
+    }
+}
+
 #[test]
 fn lane_selects() {
     // v_mov_b32_dpp v1, v2 row_shr:1 row_mask:0xa bank_mask:0xf bound_ctrl:1
@@ -182,6 +208,19 @@ fn lane_selects() {
     // v_mov_b32_dpp v1, v2 dpp8:[7,6,5,4,3,2,1,0] fi:1
     let reverse = check(&[0x7e02_02ea, 0x0539_7702]);
     assert_eq!(reverse.lanes, LaneSelect::Dpp8 { selectors: 0x05_3977, fetch_inactive: true });
+}
+
+/// The exponent of v_ldexp_f16 is an integer: its modifier bits may be set and do nothing.
+#[test]
+fn lane_selects_negate_floats_and_no_exponent() {
+    // v_ldexp_f16_dpp v1, v2, v3 row_shr:1 row_mask:0xf bank_mask:0xf, with neg and abs of each source.
+    for (bits, negate, absolute) in
+        [(0, 0, 0), (1 << 20, 1, 0), (1 << 21, 0, 1), (1 << 22, 0, 0), (1 << 23, 0, 0), (0xf << 20, 1, 1)]
+    {
+        let scaled = check(&[0x7602_06fa, 0xff01_1102 | bits]);
+        assert_eq!(scaled.opcode, Opcode::VLdexpF16);
+        assert_eq!((scaled.modifiers.negate, scaled.modifiers.absolute), (negate, absolute), "{bits:#x}");
+    }
 }
 
 #[test]

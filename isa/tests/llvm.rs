@@ -431,10 +431,15 @@ fn check_systematic(wave_size: WaveSize, name: &str) {
 /// The golden corpus equals llvm-mc's output.
 #[test]
 fn golden_corpus_is_from_llvm() {
-    let lines = corpus::lines();
+    check_golden(Wave32, "golden.txt");
+    check_golden(Wave64, "golden64.txt");
+}
+
+fn check_golden(wave_size: WaveSize, name: &str) {
+    let lines = corpus::lines(wave_size);
     let blocks: Vec<Vec<u32>> =
         lines.iter().map(|(words, _)| words.iter().copied().chain([AFTER]).collect()).collect();
-    let Some(verdicts) = llvm(&blocks, Wave32, "golden.txt") else {
+    let Some(verdicts) = llvm(&blocks, wave_size, name) else {
         return;
     };
     for ((words, text), verdict) in lines.iter().zip(&verdicts) {

@@ -10,7 +10,6 @@ use crate::opcode::{OperandKind, RegisterFile};
 /// Highest SGPR code that is not vcc.
 const SGPR_LAST: u32 = 105;
 const VCC_LO: u32 = 106;
-const VCC_HI: u32 = 107;
 const TTMP_FIRST: u32 = 108;
 const TTMP_LAST: u32 = 123;
 /// Code of `null`.
@@ -46,7 +45,7 @@ impl Words<'_> {
             VCC_LO | EXEC_LO => dwords == 2,
             TTMP_FIRST..=TTMP_LAST => last <= TTMP_LAST && dwords != 3,
             NULL => true,
-            VCC_HI | M0 | EXEC_HI => false,
+            // vcc_hi, m0 and exec_hi begin nothing.
             _ => false,
         };
         self.require(exists, Reason::Operand)?;

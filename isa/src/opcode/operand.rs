@@ -85,16 +85,6 @@ impl DataType {
     pub const fn dwords(self) -> u32 {
         self.bits().div_ceil(32)
     }
-
-    /// Whether the value is a float or a pair of floats.
-    pub const fn is_float(self) -> bool {
-        matches!(self, Self::F16 | Self::Bf16 | Self::F32 | Self::F64 | Self::PkF16 | Self::PkBf16)
-    }
-
-    /// Whether the value is a pair of 16-bit elements.
-    pub const fn is_packed(self) -> bool {
-        matches!(self, Self::PkI16 | Self::PkU16 | Self::PkF16 | Self::PkBf16)
-    }
 }
 
 /// The kinds of location that an operand may have.

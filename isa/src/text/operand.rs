@@ -92,22 +92,24 @@ struct Float {
     half: u32,
     brain: u32,
     single: u32,
+    /// The high dword of the f64 whose low dword is 0; 1/(2π) has none.
+    double: Option<u32>,
 }
 
-const fn float(text: &'static str, half: u32, brain: u32, single: u32) -> Float {
-    Float { text, half, brain, single }
+const fn float(text: &'static str, half: u32, brain: u32, single: u32, double: Option<u32>) -> Float {
+    Float { text, half, brain, single, double }
 }
 
 const FLOATS: [Float; 9] = [
-    float("0.5", 0x3800, 0x3f00, 0x3f00_0000),
-    float("-0.5", 0xb800, 0xbf00, 0xbf00_0000),
-    float("1.0", 0x3c00, 0x3f80, 0x3f80_0000),
-    float("-1.0", 0xbc00, 0xbf80, 0xbf80_0000),
-    float("2.0", 0x4000, 0x4000, 0x4000_0000),
-    float("-2.0", 0xc000, 0xc000, 0xc000_0000),
-    float("4.0", 0x4400, 0x4080, 0x4080_0000),
-    float("-4.0", 0xc400, 0xc080, 0xc080_0000),
-    float("0.15915494", 0x3118, 0x3e22, 0x3e22_f983),
+    float("0.5", 0x3800, 0x3f00, 0x3f00_0000, Some(0x3fe0_0000)),
+    float("-0.5", 0xb800, 0xbf00, 0xbf00_0000, Some(0xbfe0_0000)),
+    float("1.0", 0x3c00, 0x3f80, 0x3f80_0000, Some(0x3ff0_0000)),
+    float("-1.0", 0xbc00, 0xbf80, 0xbf80_0000, Some(0xbff0_0000)),
+    float("2.0", 0x4000, 0x4000, 0x4000_0000, Some(0x4000_0000)),
+    float("-2.0", 0xc000, 0xc000, 0xc000_0000, Some(0xc000_0000)),
+    float("4.0", 0x4400, 0x4080, 0x4080_0000, Some(0x4010_0000)),
+    float("-4.0", 0xc400, 0xc080, 0xc080_0000, Some(0xc010_0000)),
+    float("0.15915494", 0x3118, 0x3e22, 0x3e22_f983, None),
 ];
 
 fn inline(out: &mut Formatter<'_>, code: u8, data: DataType) -> Result {
@@ -134,8 +136,12 @@ fn literal(out: &mut Formatter<'_>, value: u32, data: DataType) -> Result {
         DataType::Bf16 => constant(out, i32::from(value as i16), |float| float.brain == half, value),
         DataType::PkF16 => constant(out, value as i32, |float| float.half == value, value),
         DataType::PkBf16 => constant(out, value as i32, |float| float.brain == value, value),
+        // The literal is the high dword, and the low one is 0.
         DataType::F64 if value == 0 => out.write_str("0"),
-        DataType::F64 => write!(out, "{value:#x}"),
+        DataType::F64 => match FLOATS.iter().find(|float| float.double == Some(value)) {
+            Some(float) => out.write_str(float.text),
+            None => write!(out, "{value:#x}"),
+        },
         // Only the low dword is the literal: no negative number is an inline constant.
         DataType::B64 | DataType::I64 | DataType::U64 if value > 64 => write!(out, "{value:#x}"),
         _ => constant(out, value as i32, |float| float.single == value, value),

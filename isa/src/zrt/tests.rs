@@ -90,6 +90,12 @@ fn says_what_is_wrong() {
     let constants = Kernel { constants: vec![sample().constants[0]; 4], ..sample() };
     assert!(matches!(constants.write(), Err(ZrtError::Range { part: "constant table", max: 3, .. })));
     assert_eq!(with(88, 4), Some(ZrtError::Range { part: "line table", value: 4, min: 0, max: 3 }));
+    assert_eq!(with(96, 4), Some(ZrtError::Range { part: "constant table", value: 4, min: 0, max: 3 }));
+    // A name inside the header.
+    assert_eq!(
+        with(68, 100),
+        Some(ZrtError::OutOfBounds { part: "kernel name", offset: 100, bytes: 6, limit: 268 })
+    );
     let absolute = Kernel { files: vec!["/absolute/a.s", "b"], ..sample() };
     assert_eq!(absolute.write(), Err(ZrtError::Path { path: "/absolute/a.s".into() }));
 }
@@ -189,6 +195,22 @@ fn a_cut_header_is_told_by_its_length() {
         let short = ZrtError::Length { actual_bytes: length, needed_bytes: 128 };
         assert_eq!(Kernel::parse(&bytes[..length]), Err(short));
     }
+    // A header that is whole and says that nothing follows it: only its parts are missing.
+    let mut header = bytes[..HEADER_BYTES].to_vec();
+    header[8..12].copy_from_slice(&128u32.to_le_bytes());
+    let outside = ZrtError::OutOfBounds { part: "code", offset: 256, bytes: 12, limit: 128 };
+    assert_eq!(Kernel::parse(&header), Err(outside));
+}
+
+/// What is checked before a field is read makes this impossible; a field past the end is an error all the same.
+#[test]
+fn a_field_past_the_end_is_told_by_the_length_that_it_needs() {
+    let bytes = [1, 2, 3, 4, 5, 6, 7, 8];
+    assert_eq!((byte(&bytes, 7), word(&bytes, 6), dword(&bytes, 4)), (Ok(8), Ok(0x0807), Ok(0x0807_0605)));
+    let short = |needed_bytes| ZrtError::Length { actual_bytes: 8, needed_bytes };
+    assert_eq!(byte(&bytes, 8), Err(short(9)));
+    assert_eq!((word(&bytes, 7), word(&bytes, 8)), (Err(short(9)), Err(short(10))));
+    assert_eq!((dword(&bytes, 5), dword(&bytes, 8)), (Err(short(9)), Err(short(12))));
 }
 
 proptest! {
