@@ -85,3 +85,32 @@ impl Activations {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Activations::{A8, A16, F16, F32};
+
+    /// FP8 has scales, but its elements are floats.
+    #[test]
+    fn modes_of_integers_apply_to_weights_of_integers_only() {
+        for (mode, applies) in [(F32, false), (F16, false), (A8, true), (A16, true)] {
+            for kind in [TensorKind::Q8_0, TensorKind::Q4_K, TensorKind::MXFP4] {
+                assert_eq!(mode.apply_to(kind), applies, "{mode:?}, {kind}");
+            }
+            for kind in [TensorKind::F32, TensorKind::F16, TensorKind::BF16, TensorKind::FP8] {
+                assert!(!mode.apply_to(kind), "{mode:?}, {kind}");
+            }
+        }
+    }
+
+    #[test]
+    fn names_are_those_of_command_lines_and_are_read_back() {
+        assert_eq!(Activations::ALL.map(Activations::name), ["f32", "a8", "a16", "f16"]);
+        assert_eq!(
+            Activations::ALL.map(|mode| Activations::parse(mode.name())),
+            [F32, A8, A16, F16].map(Some)
+        );
+        assert_eq!(Activations::parse("A8"), None);
+    }
+}

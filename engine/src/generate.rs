@@ -93,6 +93,142 @@ pub fn loss(logits: &[f32], token: u32) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::executor::{Cache, StepSnapshot};
+    use crate::graph::{Graph, Operation, ValueId};
+    use crate::plan::ExecutionPlan;
+    use crate::weights::{WeightClass, WeightId};
+
+    /// Chooses given tokens, one a step; after step n the logit of token n is ln 33, all others are 0.
+    struct Script {
+        plan: ExecutionPlan,
+        choices: Vec<u32>,
+        steps: usize,
+    }
+
+    fn script(choices: &[u32]) -> Script {
+        let config = crate::graph::tests::config();
+        let mut graph = Graph::default();
+        let [hidden, logits] =
+            [("hidden", 8), ("logits", 32)].map(|(name, elements)| graph.value(name, elements));
+        let weight = WeightId::new(WeightClass::Embedding, 0);
+        let activations = crate::activations::Activations::F32;
+        graph.push(None, Operation::Embed { table: weight, output: hidden });
+        graph.push(None, Operation::Matmul { weight, input: hidden, activations, output: logits });
+        graph.push(None, Operation::Sample { logits });
+        let plan = ExecutionPlan::new(&graph.verify(&config).unwrap(), config, 64, 1);
+        Script { plan, choices: choices.to_vec(), steps: 0 }
+    }
+
+    impl Executor for Script {
+        fn plan(&self) -> &ExecutionPlan {
+            &self.plan
+        }
+
+        fn begin(&mut self, prompt: &[u32]) -> Result<(), ExecutorError> {
+            crate::executor::check_prompt(&self.plan, prompt)
+        }
+
+        fn step(&mut self) -> Result<u32, ExecutorError> {
+            self.steps += 1;
+            Ok(self.choices[self.steps - 1])
+        }
+
+        fn read_logits(&mut self, logits: &mut [f32]) -> Result<(), ExecutorError> {
+            assert_eq!(logits.len(), 32);
+            logits.fill(0.0);
+            logits[self.steps] = 33f32.ln();
+            Ok(())
+        }
+
+        fn step_instruction(&mut self, _: usize) -> Result<(), ExecutorError> {
+            unreachable!()
+        }
+
+        fn read_value(&mut self, _: ValueId) -> Result<Vec<f32>, ExecutorError> {
+            unreachable!()
+        }
+
+        fn read_cache_row(&mut self, _: Cache, _: u32, _: u32) -> Result<Vec<f32>, ExecutorError> {
+            unreachable!()
+        }
+
+        fn read_state(&mut self) -> Result<StepSnapshot, ExecutorError> {
+            unreachable!()
+        }
+
+        fn read_token(&mut self, _: u32) -> Result<u32, ExecutorError> {
+            unreachable!()
+        }
+    }
+
+    fn options(tokens_max: usize, end_tokens: &[u32], with_loss: bool) -> GenerateOptions<'_> {
+        GenerateOptions { tokens_max, end_tokens, with_loss }
+    }
+
+    /// Tokens, and the steps that were taken: none more than are needed.
+    #[test]
+    fn generation_ends_with_its_length_or_a_token_that_ends_it() {
+        for (tokens_max, end_tokens, tokens, steps) in [
+            (0, &[][..], &[][..], 2),
+            (1, &[], &[7], 2),
+            (3, &[], &[7, 8, 9], 4),
+            (3, &[8, 30], &[7, 8], 3),
+            (3, &[6], &[7, 8, 9], 4),
+            (3, &[9], &[7, 8, 9], 4),
+        ] {
+            let mut executor = script(&[6, 7, 8, 9, 10]);
+            let mut heard = Vec::new();
+            let on_step = |step| {
+                heard.push(step);
+                ControlFlow::Continue(())
+            };
+            let found =
+                generate(&mut executor, &[1, 2], options(tokens_max, end_tokens, false), on_step).unwrap();
+            let expected =
+                Generation { tokens: tokens.to_vec(), prompt_loss_mean: None, is_broken_off: false };
+            assert_eq!((found, executor.steps), (expected, steps), "{tokens_max} {end_tokens:?}");
+            let of_prompt = [1, 2].map(|done| Step::Prompt { done, total: 2 });
+            let of_tokens = tokens.iter().map(|token| Step::Token(*token));
+            assert_eq!(heard, of_prompt.into_iter().chain(of_tokens).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn a_caller_may_break_it_off() {
+        for (stop, tokens, steps) in
+            [(Step::Prompt { done: 1, total: 2 }, &[][..], 1), (Step::Token(8), &[7, 8], 3)]
+        {
+            let mut executor = script(&[6, 7, 8, 9, 10]);
+            let on_step =
+                |step| if step == stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
+            let found = generate(&mut executor, &[1, 2], options(4, &[], false), on_step).unwrap();
+            assert!(found.is_broken_off, "{stop:?}");
+            assert_eq!((&*found.tokens, executor.steps), (tokens, steps), "{stop:?}");
+        }
+    }
+
+    /// Of a sum of 31 + 33 a prompt's next token has 33 where its logit is ln 33, else 1.
+    #[test]
+    fn the_loss_is_the_mean_over_what_follows_the_first_token() {
+        let loss_of = |prompt: &[u32], with_loss| {
+            let mut executor = script(&[6, 6, 6, 6]);
+            let on_step = |_| ControlFlow::Continue(());
+            generate(&mut executor, prompt, options(0, &[], with_loss), on_step).unwrap().prompt_loss_mean
+        };
+        let (likely, unlikely) = ((64.0 / 33.0f64).ln(), 64f64.ln());
+        for (prompt, sum) in [
+            (&[9, 1][..], likely),
+            (&[1, 9], unlikely),
+            (&[9, 1, 2], 2.0 * likely),
+            (&[9, 1, 9], likely + unlikely),
+            (&[9, 9, 2, 9], likely + 2.0 * unlikely),
+        ] {
+            let found = loss_of(prompt, true).unwrap();
+            assert!((found - sum / (prompt.len() - 1) as f64).abs() < 1e-6, "{prompt:?}: {found}");
+            assert_eq!(loss_of(prompt, false), None);
+        }
+        assert_eq!(loss_of(&[9], true), None);
+    }
 
     #[test]
     fn loss_of_a_uniform_choice_is_the_logarithm_of_its_size() {

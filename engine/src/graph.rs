@@ -480,7 +480,37 @@ pub(crate) mod tests {
     fn a_complete_line_passes() {
         let mut graph = Graph::default();
         ending(&mut graph);
-        assert!(graph.verify(&config()).is_ok());
+        let nodes = graph.nodes.clone();
+        assert_eq!(graph.verify(&config()).unwrap().graph().nodes, nodes);
+    }
+
+    #[test]
+    fn operations_name_their_weight_and_what_they_write() {
+        let [one, two, three] = [1, 2, 3].map(ValueId);
+        let weight = WeightId::new(WeightClass::Embedding, 0);
+        let window = None;
+        let activations = Activations::A8;
+        for (operation, has_weight, result) in [
+            (Operation::Embed { table: weight, output: three }, true, Some(three)),
+            (Operation::Matmul { weight, input: one, activations, output: two }, true, Some(two)),
+            (Operation::BiasAdd { vector: two, weight }, true, Some(two)),
+            (Operation::Attention { query: one, output: two, layer: 0, window }, false, Some(two)),
+            (Operation::SwiGlu { gate: one, up: two, output: three }, false, Some(three)),
+            (Operation::ResidualAdd { hidden: two, addend: one }, false, Some(two)),
+            (Operation::KvWrite { key: one, value: two, layer: 0 }, false, None),
+            (Operation::Sample { logits: one }, false, None),
+        ] {
+            assert_eq!(operation.weight(), has_weight.then_some(weight), "{operation:?}");
+            assert_eq!(operation.result(), result, "{operation:?}");
+        }
+        let node = |operation, layer| Node { operation, layer }.to_string();
+        let embed = Operation::Embed { table: weight, output: one };
+        assert_eq!(node(embed, Some(1)), "embed token_embd.weight");
+        assert_eq!(node(Operation::Scale { vector: one, factor: 2.0 }, None), "scale");
+        assert_eq!(
+            node(Operation::KvWrite { key: one, value: two, layer: 3 }, Some(3)),
+            "kv_write of layer 3"
+        );
     }
 
     #[test]
@@ -555,6 +585,24 @@ pub(crate) mod tests {
         ending(&mut graph);
         graph.nodes.pop();
         assert_eq!(graph.verify(&config()).expect_err("no SAMPLE"), GraphError::End);
+
+        let mut graph = Graph::default();
+        ending(&mut graph);
+        let sample = graph.nodes[2];
+        graph.nodes.push(sample);
+        assert_eq!(graph.verify(&config()).expect_err("two SAMPLE"), GraphError::End);
+
+        // The model has one layer, 0.
+        let mut graph = Graph::default();
+        ending(&mut graph);
+        let row = graph.value("row", 4);
+        let weight = WeightId::new(WeightClass::Key, 0);
+        let key = Operation::Matmul { weight, input: ValueId(1), activations: Activations::F32, output: row };
+        let write = Operation::KvWrite { key: row, value: row, layer: 1 };
+        let nodes = [key, write].map(|operation| Node { operation, layer: Some(0) });
+        graph.nodes.splice(1..1, nodes);
+        let error = graph.verify(&config()).expect_err("a layer too many");
+        assert_eq!(error, GraphError::CacheOrder { node: 2, operation: "kv_write", layer: 1 });
 
         let mut graph = Graph::default();
         graph.push(None, Operation::Sample { logits: ValueId(7) });

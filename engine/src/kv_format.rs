@@ -115,5 +115,6 @@ mod tests {
             }
         }
         assert_eq!(KvFormat::parse("q4_0"), None);
+        assert_eq!(format!("{F32} {F16} {Q8_0}"), "f32 f16 q8_0");
     }
 }

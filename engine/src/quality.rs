@@ -145,6 +145,35 @@ mod tests {
         }
     }
 
+    /// Of 200 places all but two are alike; 198 of 200 are not above the second largest divergence.
+    #[test]
+    fn one_place_in_a_hundred_may_diverge_more_than_the_99th_percentile() {
+        let other = expectations(&[[0.5, 0.5]; 200]);
+        let mut places = [[0.5, 0.5]; 200];
+        (places[20], places[70]) = ([0.9, 0.1], [0.25, 0.75]);
+        let quality = expectations(&places).against(&other, &[0; 201]);
+        let expected = 0.5 * 2f64.ln() + 0.5 * (2.0 / 3.0f64).ln();
+        assert!((quality.divergence_p99 - expected).abs() < 1e-6, "{quality:?}");
+        // Of 0.5 and 0.5 the first counts as the best, and at one place this run prefers the second.
+        assert_eq!(quality.same_best, 0.995);
+    }
+
+    #[test]
+    fn a_run_of_old_has_whole_places() {
+        let of = |vocabulary, count| Expectations::from_log_probabilities(vocabulary, vec![0.0; count]);
+        assert!(of(0, 0).is_none() && of(0, 1).is_none() && of(2, 3).is_none());
+        let two = of(2, 4).unwrap();
+        assert_eq!((two.vocabulary(), two.log_probabilities()), (2, &[0.0; 4][..]));
+        assert!(of(2, 0).is_some());
+    }
+
+    #[test]
+    fn rounding_below_zero_is_no_divergence_and_the_best_is_the_first_of_the_largest() {
+        assert_eq!(divergence(&[-1.0], &[-0.5]), 0.0);
+        assert_eq!(best(&[-3.0, -1.0, -0.5, -0.5]), 2);
+        assert_eq!(best(&[-0.5, -1.0, -0.5]), 0);
+    }
+
     #[test]
     fn a_text_of_one_token_predicts_nothing() {
         let nothing = expectations(&[]);

@@ -180,6 +180,17 @@ mod tests {
         }
     }
 
+    /// A base so small that even the last pair turns often: the ramp ends at element 127, beyond every pair, as in the
+    /// published code. `10^(-2p/128) (k + (1 - k) / 4)` with k = 1 - p / 127.
+    #[test]
+    fn a_ramp_ends_before_the_number_of_dimensions() {
+        let all_turn = Yarn { beta_fast: 32768.0, ..yarn(4.0, 32768) };
+        let frequencies = rope(10.0, RopeScaling::Yarn(all_turn)).frequencies(&[]);
+        for (pair, frequency) in [(0, 1.0), (10, 0.656_620_117_250_331_2), (63, 0.065_095_650_427_485_36)] {
+            assert!(close(frequencies[pair], frequency), "pair {pair}: {}", frequencies[pair]);
+        }
+    }
+
     /// 0.1 ln 4 + 1, and the ratio of two such scales for a model whose weights have a part of it (mpmath).
     #[test]
     fn yarn_enlarges_cos_and_sin() {

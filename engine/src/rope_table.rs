@@ -55,7 +55,8 @@ mod tests {
         }
     }
 
-    /// Position 0 of a YaRN of factor 4: cos is the magnitude 0.1 ln 4 + 1 itself (mpmath), sin is 0.
+    /// Position 0 of a YaRN of factor 4: cos is the magnitude 0.1 ln 4 + 1 itself (mpmath), sin is 0. The first pair of
+    /// position 1 has the angle 1, whose sine is 0.84147098.
     #[test]
     fn a_magnitude_multiplies_cos_and_sin() {
         let yarn = Yarn {
@@ -69,6 +70,10 @@ mod tests {
         let rope =
             Rope { base: 1e6, dimensions: 128, scaling: RopeScaling::Yarn(yarn), attention_factor: 1.0 };
         assert_eq!(rope_table(1, &rope, &[])[..2], [1.138_629_4, 0.0]);
+        assert_eq!(rope_table(2, &rope, &[])[129], 0.958_123_6);
+        // 64 pairs of 8 bytes for each position.
+        assert_eq!([0, 1, 3].map(|context| rope_table_bytes(context, &rope)), [0, 512, 1536]);
+        assert_eq!(rope_table_bytes(u32::MAX, &rope), u64::from(u32::MAX) * 512);
     }
 
     /// The sine of pair 34 at position 1, with the divisor that Llama 3.1 has for it (mpmath).

@@ -361,6 +361,8 @@ mod tests {
             ..SamplingOptions::default()
         };
         let sampling = options.validate().unwrap();
+        assert_eq!((sampling.tops(), sampling.biases().entries()), (Some(4), &biases[..]));
+        assert_eq!(SamplingOptions::default().validate().unwrap().tops(), None);
         let extras = sampling.extras();
         assert_eq!((extras.min_p, extras.typical_p), (1 << 28, 3 << 30));
         assert_eq!((extras.presence, extras.frequency), (0x3FC0_0000, 0xBF00_0000));
@@ -410,6 +412,10 @@ mod tests {
         }
         let error = refused(SamplingOptions { log_probabilities: Some(21), ..none });
         assert_eq!(error, SamplingError::LogProbabilities(21));
+        let edges = [0.0, 1.0].map(|min_p| SamplingOptions { min_p, ..none }.validate().is_ok());
+        assert_eq!(edges, [true; 2]);
+        let most = SamplingOptions { log_probabilities: Some(20), typical_p: 1.0, top_p: 1.0, ..none };
+        assert_eq!(most.validate().unwrap().tops(), Some(20));
         let many: Vec<(u32, f32)> = (0..65).map(|token| (token, 1.0)).collect();
         assert_eq!(LogitBias::new(&many), Err(SamplingError::Biases(65)));
         assert_eq!(LogitBias::new(&many[..64]).unwrap().entries(), &many[..64]);

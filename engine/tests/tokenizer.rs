@@ -300,6 +300,17 @@ fn small_bpe(merges: &[&str]) -> Header {
         .texts("tokenizer.ggml.merges", merges)
 }
 
+/// The token that begins texts is number 1 where a file of SentencePiece names none.
+#[test]
+fn a_vocabulary_without_the_token_puts_nothing_in_front() {
+    for (tokens, in_front) in [(&["<unk>"][..], &[][..]), (&["<unk>", "<s>"], &[1])] {
+        let header = Header::new("llama").texts("tokenizer.ggml.tokens", tokens);
+        let tokenizer = header.scores(&vec![0.0; tokens.len()]).build().unwrap();
+        assert_eq!(tokenizer.adds_bos(), !in_front.is_empty(), "{tokens:?}");
+        assert_eq!(tokenizer.encode(""), in_front, "{tokens:?}");
+    }
+}
+
 #[test]
 fn merges_apply_by_rank_and_then_from_the_left() {
     let encode = |merges: &[&str], text: &str| small_bpe(merges).build().unwrap().encode_plain(text);

@@ -119,6 +119,20 @@ mod tests {
             let time = UNIX_EPOCH + Duration::from_secs(seconds);
             assert_eq!(format_time("%Y-%m-%d %A %H:%M:%S %j", time), expected);
         }
+        // With `%I %p`: noon and midnight are 12; ends of months and of leap years.
+        let cases = [
+            (978_303_601, "2000-12-31 Sunday 23:00:01 366 11 PM"),
+            (1_706_749_323, "2024-02-01 Thursday 01:02:03 032 01 AM"),
+            (1_709_210_096, "2024-02-29 Thursday 12:34:56 060 12 PM"),
+            (1_735_603_200, "2024-12-31 Tuesday 00:00:00 366 12 AM"),
+            (1_769_905_800, "2026-02-01 Sunday 00:30:00 032 12 AM"),
+            (1_772_370_309, "2026-03-01 Sunday 13:05:09 060 01 PM"),
+            (4_107_585_599, "2100-03-01 Monday 11:59:59 060 11 AM"),
+        ];
+        for (seconds, expected) in cases {
+            let time = UNIX_EPOCH + Duration::from_secs(seconds);
+            assert_eq!(format_time("%Y-%m-%d %A %H:%M:%S %j %I %p", time), expected);
+        }
         let morning = UNIX_EPOCH + Duration::from_secs(1_735_710_005);
         assert_eq!(
             format_time("%d %b %Y|%-d %B|%e|%I %p|%y|%a|%%|%Q|%", morning),

@@ -316,3 +316,6 @@ impl JsonWriter<'_> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -159,9 +159,6 @@ fn rewrite_for(tag: &[(Token<'_>, Span)], line: usize, changes: &mut Changes) ->
         match token {
             Token::ParenOpen | Token::BracketOpen | Token::BraceOpen => depth += 1,
             Token::ParenClose | Token::BracketClose | Token::BraceClose => depth = depth.saturating_sub(1),
-            Token::Ident("recursive") if depth == 0 && index + 1 == tag.len() => {
-                return Err(ChatError::Refused { line, what: "a recursive loop" });
-            }
             Token::Ident("in") if depth == 0 && items.is_none() => items = Some(index + 1),
             Token::Ident("if") if depth == 0 && items.is_some() => {
                 items_end = index;
@@ -173,7 +170,7 @@ fn rewrite_for(tag: &[(Token<'_>, Span)], line: usize, changes: &mut Changes) ->
     if tag.iter().any(|(token, _)| matches!(token, Token::Ident("recursive"))) {
         return Err(ChatError::Refused { line, what: "a recursive loop" });
     }
-    if let Some(items) = items.filter(|items| *items < items_end) {
+    if let Some(items) = items {
         changes.wrap(&tag[items..items_end], KEEP);
     }
     Ok(())
@@ -244,6 +241,18 @@ mod tests {
             "{%- macro f(a, b=[1, c]) -%}{% set a = zrt_keep((a)) -%}{% set b = zrt_keep((b)) -%} x";
         assert_eq!(source("{%- macro f(a, b=[1, c]) -%} x"), changed);
         assert_eq!(source("{%- generation %}a{% endgeneration -%}"), "{%- if true %}a{% endif -%}");
+        // Brackets hide what belongs to the expression; the first `in` outside of them ends the targets.
+        assert_eq!(
+            source("{% for x in [a in b, c if d else e] if x %}"),
+            "{% for x in zrt_keep(([a in b, c if d else e])) if x %}"
+        );
+        assert_eq!(source("{% for x in a in b %}"), "{% for x in zrt_keep((a in b)) %}");
+        let changed = "{% macro f(a=[1], b=2) %}{% set a = zrt_keep((a)) %}{% set b = zrt_keep((b)) %}";
+        assert_eq!(source("{% macro f(a=[1], b=2) %}"), changed);
+        // What is no tag of the language stays for the renderer to refuse.
+        for same in ["{% for x in %}", "{% generation of %}", "{{ 'a' * 3 }}{{ 'a\\n' * 3 }}"] {
+            assert_eq!(source(same), same);
+        }
     }
 
     #[test]
@@ -257,6 +266,7 @@ mod tests {
             "\n{% macro zrt_keep_data(a) %}{% endmacro %}",
             "\n{% for zrt_keep in [1] %}{% endfor %}",
             "\n{% for a in [1] recursive %}{% endfor %}",
+            "\n{% for a in [1] if a recursive %}{% endfor %}",
             "\n{% with x = [x, x] %}{% endwith %}",
             "\n{% call(x) f([x]) %}{% endcall %}",
             "\n{{ [1] * 1000 }}",
@@ -270,7 +280,9 @@ mod tests {
     #[test]
     fn lengths_have_limits() {
         let long = "a".repeat(limits::TEMPLATE_BYTES_MAX + 1);
-        assert!(matches!(guard(&long), Err(ChatError::Length { .. })));
+        let refused = ChatError::Length { bytes: long.len(), limit: limits::TEMPLATE_BYTES_MAX };
+        assert_eq!(guard(&long), Err(refused));
+        assert_eq!(source(&long[1..]), long[1..]);
         let terms = format!("{{{{ 1{} }}}}", "+x".repeat(1000));
         assert!(matches!(guard(&terms), Err(ChatError::Refused { .. })));
         assert!(matches!(guard("{{ 'a"), Err(ChatError::Syntax { line: 1, .. })));

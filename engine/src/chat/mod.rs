@@ -183,3 +183,14 @@ impl<'a> Conversation<'a> {
             + self.tools.iter().map(|tool| tool.bytes).sum::<usize>()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Role;
+
+    #[test]
+    fn roles_have_the_names_that_templates_compare() {
+        let roles = [Role::System, Role::User, Role::Assistant, Role::Tool];
+        assert_eq!(roles.map(Role::name), ["system", "user", "assistant", "tool"]);
+    }
+}

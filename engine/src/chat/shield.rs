@@ -255,3 +255,6 @@ pub(super) fn texts_of(value: &Value, texts: &mut Vec<String>) {
         _ => {}
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -235,3 +235,6 @@ fn failure(error: &Error, fuel: u64) -> ChatError {
         _ => ChatError::Render { line: error.line().unwrap_or(1), detail: detail(error) },
     }
 }
+
+#[cfg(test)]
+mod tests;

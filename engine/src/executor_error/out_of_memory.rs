@@ -48,3 +48,34 @@ impl OutOfMemory {
         if self.is_vram { "VRAM" } else { "host memory that the device may map" }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(heap: Heap, is_vram: bool, available: Option<u64>) -> String {
+        let error = OutOfMemory {
+            allocation: "rope".into(),
+            len: ByteLen(4096),
+            heap,
+            is_vram,
+            planned: ByteLen(81920),
+            available: available.map(ByteLen),
+            source: zrt_device::DeviceError::Lost,
+        };
+        error.to_string()
+    }
+
+    #[test]
+    fn each_memory_has_its_own_advice() {
+        let vram = "there is no room in VRAM for `rope` of 4096 B: the session needs 81920 B of it";
+        let limit = "a limit (--vram) keeps the last layers in host memory, and a shorter context or fewer slots need less";
+        assert_eq!(said(Heap::DeviceLocal, true, Some(512)), format!("{vram}, and 512 B are free; {limit}"));
+        assert_eq!(said(Heap::HostVisible, true, None), format!("{vram}; {limit}"));
+        let host = "there is no room in host memory that the device may map for `rope` of 4096 B: the session needs \
+                    81920 B of it, and drivers lend half of the host's memory by default (ttm.pages_limit)";
+        assert_eq!(said(Heap::HostCached, false, Some(512)), format!("{host}; leave more in VRAM"));
+        let shorter = "a shorter context or fewer slots need less";
+        assert_eq!(said(Heap::HostVisible, false, None), format!("{host}; {shorter}"));
+    }
+}

@@ -203,9 +203,12 @@ mod tests {
 
     #[test]
     fn a_block_of_almost_nothing_is_zeros() {
-        let below = quantise(&[f32::from_bits(AMPLITUDE_MIN.to_bits() - 1)], 127);
+        let least = 2f32.powi(-100);
+        let below = quantise(&[f32::from_bits(least.to_bits() - 1)], 127);
         assert_eq!((below.factor, below.integers[0]), (0.0, 0));
-        assert_eq!(quantise(&[AMPLITUDE_MIN], 127).integers[0], 127);
+        // As of any block whose integers add up to 0: minus 0.
+        assert_eq!(below.negative_sum.to_bits(), 0x8000_0000);
+        assert_eq!(quantise(&[least], 127).integers[0], 127);
     }
 
     /// By hand: h and l of -32512, 255 and -129 are (-127, 0), (1, -1) and (-1, 127).
@@ -218,6 +221,45 @@ mod tests {
         assert_eq!((words[128], words[136]), (1f32.to_bits(), 32386f32.to_bits()));
         let read = QuantisedRow::from_words(&row.words(), 32, Activations::A16);
         assert_eq!(read.blocks[0].integers[..4], [-32512, 255, -129, 0]);
+    }
+
+    /// Block n has 127 at its column n and a factor of n + 1. First come the 32 bytes of each block, behind them all, for
+    /// each segment, eight factors and eight sums; blocks that the vector lacks are zeros with a sum of minus 0.
+    #[test]
+    fn a_row_lies_in_memory_as_documented() {
+        let mut input = [0f32; 288];
+        for block in 0..9 {
+            input[block * 32 + block] = 127.0 * (block + 1) as f32;
+        }
+        let row = QuantisedRow::new(&input, Activations::A8);
+        let words: Vec<u32> = row.words().into_iter().map(f32::to_bits).collect();
+        let blocks = words.len() / 10;
+        assert_eq!((words.len() % 80, blocks >= 9), (0, true));
+        let factors = blocks * 8;
+        for block in 0..blocks {
+            let mut expected = [0; 8];
+            let (mut factor, mut sum) = (0.0, -0.0);
+            if block < 9 {
+                expected[block / 4] = 127 << (block % 4 * 8);
+                (factor, sum) = ((block + 1) as f32, -127.0 * (block + 1) as f32);
+            }
+            assert_eq!(words[block * 8..][..8], expected, "block {block}");
+            let at = factors + block / 8 * 16 + block % 8;
+            assert_eq!([words[at], words[at + 8]], [factor, sum].map(f32::to_bits), "block {block}");
+        }
+    }
+
+    /// Rows of two blocks: row n has the weight n + 1 in the first column of its first, and 10 (n + 1) in its second.
+    #[test]
+    fn each_output_has_its_own_row_of_weights() {
+        let block =
+            |weight: i8| q8_0(1.0, std::array::from_fn(|column| if column == 0 { weight } else { 0 }));
+        let rows: Vec<u8> = (1..4).flat_map(|row| [block(row), block(10 * row)].concat()).collect();
+        let mut input = [0f32; 64];
+        (input[0], input[32]) = (127.0, 254.0);
+        let mut output = [0f32; 3];
+        product(&weights(TensorKind::Q8_0, rows), &input, Activations::A8, &mut output);
+        assert_eq!(output, [2667.0, 5334.0, 8001.0]);
     }
 
     /// Integers of a block are added before they become a float: in f32 the 1 would be lost after the first 15.

@@ -46,10 +46,14 @@ pub fn choose(logits: &[f32], known_tokens: &[u32], sampling: &Sampling) -> u32 
     let weights = weights(&kept);
     let weights = above_least(nucleus(&weights, sampling.top_p), sampling.min_p);
     let random = philox([known_tokens.len() as u32, 0, 0, 0], key(sampling.seed));
-    let random = u64::from(random[0]) | u64::from(random[1]) << 32;
+    kept[draw(weights, u64::from(random[0]) | u64::from(random[1]) << 32)].id
+}
+
+/// The place that a random number draws: of all numbers each place has the share of its weight.
+fn draw(weights: &[u64], random: u64) -> usize {
     let sum: u64 = weights.iter().sum();
     let target = (u128::from(random) * u128::from(sum)) >> 64;
-    kept[prefix(weights, target + 1) - 1].id
+    prefix(weights, target + 1) - 1
 }
 
 /// The raw distribution: its `count` most likely tokens, and the choice's place below the first.

@@ -27,6 +27,26 @@ fn the_first_two_words_make_the_draw() {
     assert_eq!(choose(&[0.5; 100], &[], &drawing(1.0, 0)), 88);
 }
 
+/// Of weights 1, 2 and 1 the first quarter of all numbers draws the first, and so on; a place without weight is none.
+#[test]
+fn numbers_draw_places_by_their_share() {
+    let quarter = 1u64 << 62;
+    for (random, place) in
+        [(0, 0), (quarter - 1, 0), (quarter, 1), (3 * quarter - 1, 1), (3 * quarter, 2), (u64::MAX, 2)]
+    {
+        assert_eq!(draw(&[1, 2, 1], random), place, "{random:#x}");
+        assert_eq!(draw(&[1, 2, 0, 1], random), if place == 2 { 3 } else { place }, "{random:#x}");
+        assert_eq!(draw(&[1 << 40], random), 0);
+    }
+}
+
+#[test]
+fn a_key_has_the_low_half_of_the_seed_first_and_a_score_is_the_product() {
+    assert_eq!(key(0x0123_4567_89AB_CDEF), [0x89AB_CDEF, 0x0123_4567]);
+    assert_eq!((score(&3.0, 0.5), score(&-3.0, 2.0)), (1.5, -6.0));
+    assert_eq!((score(&f32::NAN, 1.0), score(&1e38, 10.0)), (f32::NEG_INFINITY, f32::MAX));
+}
+
 #[test]
 fn greedy_takes_the_first_of_the_largest() {
     let greedy = |logits: &[f32]| choose(logits, &[], &Sampling::default());
@@ -272,6 +292,10 @@ fn typical_p_keeps_what_surprises_as_expected() {
     assert_eq!(kept(0.76), [0, 2, 3]);
     assert_eq!(kept(0.88), [0, 1, 2, 3], "of two alike the first");
     assert_eq!(kept(0.95), [0, 1, 2, 3, 4]);
+    // What cannot be drawn has no part in the entropy.
+    let with_none = [&logits[..], &[f32::NEG_INFINITY, f32::NAN]].concat();
+    let few = Sampling { typical_p: units(0.26), ..drawing(1.0, 2) };
+    assert_eq!(drawn(&with_none, &few), [0, 3]);
     // The most likely may be dropped. Then min-p is measured by the most likely of the others.
     let flat = [bits(2.0), bits(4.0), bits(4.0), bits(4.0), bits(4.0), bits(4.0), bits(4.0)];
     let few = Sampling { typical_p: units(0.1), min_p: units(0.9), ..drawing(1.0, 2) };
