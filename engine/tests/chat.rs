@@ -266,6 +266,9 @@ fn the_language_has_what_templates_use() {
         ),
         ("{% for m in messages %}{% if loop.last %}{% break %}{% endif %}{{ loop.index0 }}{% endfor %}", "0"),
         ("{% macro f(a, b=2) %}{{ a }}-{{ b }}{% endmacro %}{{ f(1) }}{{ f(3, b=4) }}", "1-23-4"),
+        // By Jinja2 3.1.6: a macro has another name, and is an argument.
+        ("{% macro f(a) %}<{{ a }}>{% endmacro %}{% set g = f %}{{ g(1) }}", "<1>"),
+        ("{% macro f(a) %}<{{ a }}>{% endmacro %}{% macro g(h) %}{{ h(2) }}{% endmacro %}{{ g(f) }}", "<2>"),
         ("{% if tools is defined and tools is not none %}t{% else %}n{% endif %}", "n"),
         ("{% if enable_thinking is defined %}d{% else %}u{% endif %}", "u"),
         ("  {% if true %}\n  a\n  {% endif %}\nb\n", "  a\nb"),
@@ -364,6 +367,7 @@ fn hostile_templates_end_in_an_error_within_their_limits() {
         ("a power", "{{ 10 ** 10 ** 10 }}"),
         ("loops", "{% for a in range(100000) %}{% for b in range(100000) %}{% endfor %}{% endfor %}"),
         ("output", "{% for a in range(100000) %}{{ 'a' * 1000 }}{% endfor %}"),
+        ("a macro of itself", "{% macro f(g) %}{{ g(g) }}{% endmacro %}{{ f(f) }}"),
         ("a macro without end", "{% macro f(n) %}{{ f(n + 1) }}{% endmacro %}{{ f(0) }}"),
         (
             "two macros without end",

@@ -48,7 +48,7 @@ fn pairs(value: &Value) -> Result<Vec<(Value, Value)>, Error> {
 pub(super) fn keep(state: &State<'_, '_>, value: Value) -> Result<Value, Error> {
     match value.kind() {
         ValueKind::Plain => Ok(value),
-        ValueKind::Map if is_namespace(&value) => Ok(value),
+        ValueKind::Map if is_no_data(&value) => Ok(value),
         _ => keep_at(state, &value, 0),
     }
 }
@@ -58,9 +58,11 @@ pub(super) fn keep_data(state: &State<'_, '_>, value: Value) -> Result<Value, Er
     keep_at(state, &value, 0)
 }
 
-/// The renderer's own type of namespaces is private; its name is what can be asked for.
-fn is_namespace(value: &Value) -> bool {
-    value.as_object().is_some_and(|object| object.type_name().ends_with("::Namespace"))
+/// True of a namespace and of a macro, which have the looks of a map. The renderer's own types of them are private; their
+/// names are what can be asked for.
+fn is_no_data(value: &Value) -> bool {
+    let is_own = |name: &str| name.ends_with("::Namespace") || name.ends_with("::Macro");
+    value.as_object().is_some_and(|object| is_own(object.type_name()))
 }
 
 fn keep_at(state: &State<'_, '_>, value: &Value, depth: usize) -> Result<Value, Error> {

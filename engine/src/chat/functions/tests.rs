@@ -65,10 +65,10 @@ fn what_has_a_name_nests_32_deep_at_most() {
     }
 }
 
-/// As in Jinja, a second name of a macro calls it, and a second name of a namespace is the same namespace. A list, or a
-/// namespace, keeps data only.
+/// As in Jinja, a second name of a macro or a function calls it, and a second name of a namespace is the same namespace.
+/// A list, or a namespace, keeps data only.
 #[test]
-fn macros_and_namespaces_keep_what_they_are_under_another_name() {
+fn macros_functions_and_namespaces_keep_what_they_are_under_another_name() {
     let mut environment = Environment::new();
     environment.add_function("keep", keep);
     environment.add_function("keep_data", keep_data);
@@ -79,9 +79,10 @@ fn macros_and_namespaces_keep_what_they_are_under_another_name() {
     assert_eq!(found.unwrap(), "2");
     let found = render("{% set n = namespace(x=1) %}{% set m = keep_data(n) %}{% set n.x = 2 %}{{ m.x }}");
     assert_eq!(found.unwrap(), "1");
-    for refused in ["keep([f])", "keep({'k': f})", "keep_data(f)"] {
-        let source = format!("{{% macro f() %}}{{% endmacro %}}{{% set g = {refused} %}}");
-        let error = render(&source).unwrap_err();
+    let found = render("{% set r = keep(range) %}{{ r(3) | join(',') }}");
+    assert_eq!(found.unwrap(), "0,1,2");
+    for refused in ["keep([range])", "keep({'k': range})", "keep_data(range)"] {
+        let error = render(&format!("{{% set g = {refused} %}}")).unwrap_err();
         assert_eq!(
             error.detail(),
             Some("only data can be kept in a list, a map or a namespace"),
