@@ -186,7 +186,7 @@ mod tests {
     fn a_ramp_ends_before_the_number_of_dimensions() {
         let all_turn = Yarn { beta_fast: 32768.0, ..yarn(4.0, 32768) };
         let frequencies = rope(10.0, RopeScaling::Yarn(all_turn)).frequencies(&[]);
-        for (pair, frequency) in [(0, 1.0), (10, 0.656_620_117_250_331_8), (63, 0.065_095_650_427_485_36)] {
+        for (pair, frequency) in [(0, 1.0), (10, 0.656_620_117_250_031_8), (63, 0.065_095_650_427_485_36)] {
             assert!(close(frequencies[pair], frequency), "pair {pair}: {}", frequencies[pair]);
         }
     }
