@@ -58,8 +58,8 @@ pub(super) fn keep_data(state: &State<'_, '_>, value: Value) -> Result<Value, Er
     keep_at(state, &value, 0)
 }
 
-/// True of a namespace and of a macro, which have the looks of a map. The renderer's own types of them are private; their
-/// names are what can be asked for.
+/// True of a namespace and of a macro, which look like maps. The renderer's own types of them are private; their names
+/// are what can be asked for.
 fn is_no_data(value: &Value) -> bool {
     let is_own = |name: &str| name.ends_with("::Namespace") || name.ends_with("::Macro");
     value.as_object().is_some_and(|object| is_own(object.type_name()))

@@ -223,7 +223,7 @@ mod tests {
         assert_eq!(read.blocks[0].integers[..4], [-32512, 255, -129, 0]);
     }
 
-    /// Block n has 127 at its column n and a factor of n + 1. First come the 32 bytes of each block, behind them all, for
+    /// Block n has 127 at its column n and a factor of n + 1. First come the 32 bytes of each block, and then, for
     /// each segment, eight factors and eight sums; blocks that the vector lacks are zeros with a sum of minus 0.
     #[test]
     fn a_row_lies_in_memory_as_documented() {

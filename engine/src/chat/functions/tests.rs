@@ -65,8 +65,8 @@ fn what_has_a_name_nests_32_deep_at_most() {
     }
 }
 
-/// As in Jinja, a second name of a macro or a function calls it, and a second name of a namespace is the same namespace.
-/// A list, or a namespace, keeps data only.
+/// As in Jinja, a second name of a macro or a function calls it, and one of a namespace is the same namespace. A list,
+/// or a namespace, keeps data only.
 #[test]
 fn macros_functions_and_namespaces_keep_what_they_are_under_another_name() {
     let mut environment = Environment::new();
