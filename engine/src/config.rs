@@ -184,7 +184,7 @@ impl Keys<'_> {
     fn yarn(&self, factor: f64, context: u32) -> Result<Yarn, ModelError> {
         let turns = f32::MIN_POSITIVE..=ROPE_MULTIPLIER_MAX;
         const TURNS: &str = "must be above 0 and at most 1024";
-        let extrapolation = self.gguf.metadata.f32_or(&self.name("rope.scaling.yarn_ext_factor"), -1.0)?;
+        let extrapolation = self.gguf.metadata.f32_or(&self.name("rope.scaling.yarn_ext_factor"), 1.0)?;
         Ok(Yarn {
             factor,
             original_context: self.count_or("rope.scaling.original_context_length", context, CONTEXT_MAX)?,
@@ -285,7 +285,7 @@ impl ModelConfig {
         if rotary_dimensions % 2 != 0 {
             return Err(keys.range("rope.dimension_count", rotary_dimensions, "must be even"));
         }
-        if !(rms_epsilon.is_finite() && (1e-30..1.0).contains(&rms_epsilon)) {
+        if !(1e-30..1.0).contains(&rms_epsilon) {
             return Err(keys.range("attention.layer_norm_rms_epsilon", rms_epsilon, "must lie in 1e-30..1"));
         }
         let embedding = WeightId::new(WeightClass::Embedding, 0).tensor_name();

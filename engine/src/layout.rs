@@ -208,7 +208,7 @@ impl WeightLayout {
     pub fn pack(&self, kind: TensorKind, columns: u64, file: &[u8]) -> Vec<u8> {
         let mut packed = vec![0; self.len.0 as usize];
         if !kind.is_quantised() {
-            let chunk = CHUNK_COLUMNS * kind.block_bytes() / kind.block_elements();
+            let chunk = CHUNK_COLUMNS * kind.block_bytes();
             match self.order {
                 FloatOrder::File => put(&mut packed, 0, file),
                 FloatOrder::Loads => rows_of_pieces(&mut packed, file, columns, chunk as usize),
@@ -245,14 +245,14 @@ fn rows_of_pieces(packed: &mut [u8], file: &[u8], columns: u64, chunk: usize) {
         return;
     }
     for (packed, file) in packed.chunks_exact_mut(row).zip(file.chunks_exact(row)) {
-        let whole = row / segment * segment;
-        put(packed, whole, &file[whole..]);
-        for (packed, file) in packed.chunks_exact_mut(segment).zip(file.chunks_exact(segment)) {
+        let (mut to, mut from) = (packed.chunks_exact_mut(segment), file.chunks_exact(segment));
+        for (packed, file) in to.by_ref().zip(from.by_ref()) {
             for (number, piece) in file.chunks_exact(PIECE).enumerate() {
                 let (of_segment, of_chunk) = (number * PIECE / chunk, number % (chunk / PIECE));
                 put(packed, (of_chunk * SEGMENT_CHUNKS as usize + of_segment) * PIECE, piece);
             }
         }
+        to.into_remainder().copy_from_slice(from.remainder());
     }
 }
 
@@ -502,6 +502,15 @@ mod tests {
         let planes: Vec<_> =
             layout.planes.iter().flatten().map(|plane| (plane.offset.0, plane.len.0)).collect();
         assert_eq!(planes, [(0, 16 * 320), (16 * 512, 16 * 2 * 16)]);
+        assert_eq!(layout.used_bytes(), 16 * 320 + 16 * 2 * 16);
         assert!(WeightLayout::new(TensorKind::Q8_0, 3, 300).is_none());
+    }
+
+    #[test]
+    fn only_weights_that_kernels_read_have_a_layout() {
+        for kind in TensorKind::ALL {
+            let layout = WeightLayout::new(*kind, 16, 256);
+            assert_eq!(layout.is_some(), WEIGHT_KINDS.contains(kind), "{kind}");
+        }
     }
 }

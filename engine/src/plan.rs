@@ -429,6 +429,70 @@ mod tests {
         }
     }
 
+    /// By the docs of the operations: what a step knows of its row, SAMPLE advances; the cache of a layer is written
+    /// before it is read. The numbers are those of `uses`.
+    #[test]
+    fn operations_touch_the_state_and_the_cache_besides_their_values() {
+        let (a, b) = (ValueId(0), ValueId(1));
+        let weight = crate::weights::WeightId::new(crate::weights::WeightClass::Embedding, 0);
+        let (state, cache) = (Resource::StepState, Resource::Cache { layer: 3 });
+        let layout = crate::rope::RopeLayout::Halves;
+        let cases: [(Operation, &[Resource], &[Resource]); 6] = [
+            (Operation::Embed { table: weight, output: a }, &[state], &[]),
+            (Operation::Rope { vector: a, heads: 1, layout, table: 0 }, &[state], &[]),
+            (Operation::KvWrite { key: a, value: b, layer: 3 }, &[state], &[cache]),
+            (Operation::Attention { query: a, output: b, layer: 3, window: None }, &[state, cache], &[]),
+            (Operation::Sample { logits: a }, &[], &[state]),
+            (Operation::Scale { vector: a, factor: 2.0 }, &[], &[]),
+        ];
+        let region = |offset| Place::Activations(Region { offset: ByteLen(offset), len: ByteLen(256) });
+        let value = || Value { name: "value", elements: 64, form: Form::Vector };
+        let values = [(value(), region(0)), (value(), region(256))];
+        for (operation, reads, writes) in cases {
+            let node = Node { operation, layer: None };
+            let besides = |resources: Vec<Resource>| -> Vec<Resource> {
+                resources.into_iter().filter(|one| !matches!(one, Resource::Bytes { .. })).collect()
+            };
+            let (mut found_reads, mut found_writes) = (Vec::new(), Vec::new());
+            add_resources(&node, &values, &mut found_reads, &mut found_writes);
+            assert_eq!(
+                (&*besides(found_reads), &*besides(found_writes)),
+                (reads, writes),
+                "{}",
+                operation.name()
+            );
+        }
+    }
+
+    #[test]
+    fn ranges_overlap_that_share_a_byte() {
+        let bytes = |start, end| Resource::Bytes { start, end };
+        let is = |one, other| {
+            assert_eq!(overlaps(&one, &other), overlaps(&other, &one));
+            overlaps(&one, &other)
+        };
+        assert!(is(bytes(256, 512), bytes(256, 512)) && is(bytes(256, 512), bytes(0, 257)));
+        assert!(is(bytes(0, 1024), bytes(256, 512)) && is(bytes(511, 600), bytes(256, 512)));
+        assert!(!is(bytes(256, 512), bytes(0, 256)) && !is(bytes(256, 512), bytes(512, 768)));
+        assert!(is(Resource::Logits, Resource::Logits) && !is(Resource::Logits, Resource::StepState));
+        let cache = |layer| Resource::Cache { layer };
+        assert!(is(cache(1), cache(1)) && !is(cache(1), cache(2)) && !is(cache(1), bytes(0, 256)));
+    }
+
+    #[test]
+    fn memory_is_used_again_by_values_that_are_not_alive_together() {
+        let mut placer = Placer::default();
+        let mut place = |first, last, len| placer.place(Lifetime { first, last }, ByteLen(len)).offset.0;
+        assert_eq!(place(0, 2, 512), 0);
+        assert_eq!(place(1, 3, 256), 512, "beside the first");
+        assert_eq!(place(3, 5, 512), 0, "in place of the first");
+        assert_eq!(place(4, 5, 256), 512, "in place of the second");
+        assert_eq!(place(5, 6, 256), 768, "behind both");
+        assert_eq!(place(9, 9, 1024), 0, "alone");
+        assert_eq!(place(9, 9, 256), 1024);
+        assert_eq!(placer.len, ByteLen(1280));
+    }
+
     proptest! {
         #[test]
         fn values_alive_together_never_share_a_byte(

@@ -105,6 +105,57 @@ fn rotary_scalings_are_read_as_llama_cpp_does() {
         ("rope.scaling.yarn_attn_factor", Pair::Float(3.0)),
     ]);
     assert_eq!(flat.magnitude(), 3.0);
+    // -1 is how llama.cpp says that the file does not say.
+    let unsaid =
+        with(vec![kind("yarn"), factor(), context(), ("rope.scaling.yarn_ext_factor", Pair::Float(-1.0))]);
+    assert_eq!(unsaid, rope(1e4, RopeScaling::Yarn(yarn)));
+    let both = with(vec![factor(), ("rope.scale_linear", Pair::Float(2.0))]);
+    assert_eq!(both, linear, "the key of old files counts where it is alone");
+}
+
+/// Zero and one more than the largest are refused by name, and the largest is taken.
+#[test]
+fn counts_have_limits() {
+    let limits = [
+        ("block_count", 1024),
+        ("context_length", 1 << 24),
+        ("embedding_length", 1 << 20),
+        ("attention.head_count", 4096),
+        ("attention.head_count_kv", 4),
+        ("attention.key_length", 256),
+        ("attention.value_length", 256),
+        ("rope.dimension_count", 64),
+        ("feed_forward_length", 1 << 20),
+    ];
+    let refusal_of = |key, value| {
+        let made = file("llama").with(key, Pair::Number(value)).load();
+        made.err().map(|error| error.to_string()).unwrap_or_default()
+    };
+    for (key, most) in limits {
+        for wrong in [0, most + 1] {
+            let wanted =
+                format!("metadata key `llama.{key}` is {wrong}, outside what can be run: zero or too large");
+            assert_eq!(refusal_of(key, wrong), wanted);
+        }
+        let found = refusal_of(key, most);
+        assert!(!found.contains("zero or too large"), "{found}");
+    }
+    assert_eq!(config(&file("llama").with("context_length", Pair::Number(1 << 24))).context, 16_777_216);
+    for (epsilon, is_right) in [
+        (0.0, false),
+        (1e-31, false),
+        (1e-30, true),
+        (0.5, true),
+        (1.0, false),
+        (f32::INFINITY, false),
+        (f32::NAN, false),
+    ] {
+        let made = file("llama").with("attention.layer_norm_rms_epsilon", Pair::Float(epsilon));
+        assert_eq!(made.load().is_ok(), is_right, "{epsilon}");
+        if !is_right {
+            assert!(refusal(&made).ends_with("outside what can be run: must lie in 1e-30..1"));
+        }
+    }
 }
 
 #[test]
@@ -119,7 +170,7 @@ fn windows_are_those_of_the_metadata() {
         [Some(16), Some(16), None, Some(16), None]
     );
     assert_eq!([0, 4, 5, 6, 11].map(|layer| gemma.rope_of(layer)), [1, 1, 0, 1, 0]);
-    assert_eq!(gemma.embedding_scale, Some(16.0));
+    assert_eq!((gemma.embedding_scale, gemma.attention_scale), (Some(16.0), 0.125));
     let made = made
         .with("attention.sliding_window_pattern", Pair::Number(0))
         .with("rope.freq_base", Pair::Float(1e6))

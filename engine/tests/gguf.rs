@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
-use zrt_engine::gguf::{Array, Gguf, GgufError, TensorKind, Value, limits};
+use zrt_engine::gguf::{Array, Gguf, GgufError, StringList, TensorKind, Value, limits};
 
 fn repository_model(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../models").join(name)
@@ -209,6 +209,53 @@ fn getters_convert_what_fits_and_name_what_does_not() {
     assert_eq!(error.to_string(), "metadata key \"text\" holds a string, but a float is needed");
 }
 
+/// Whole numbers of any type that GGUF has; what does not fit is refused by the name of its type.
+#[test]
+fn an_integer_of_any_width_is_read_as_one() {
+    let types: [(&str, u32, &[u8]); 8] = [
+        ("a U8", 0, &[200]),
+        ("an I8", 1, &[100]),
+        ("a U16", 2, &[0x10, 0x27]),
+        ("an I16", 3, &[0xd0, 0x07]),
+        ("a U32", 4, &[0, 0, 0, 0x80]),
+        ("an I32", 5, &[1, 0, 1, 0]),
+        ("a U64", 10, &[9, 0, 0, 0, 0, 0, 0, 0]),
+        ("an I64", 11, &[7, 1, 0, 0, 0, 0, 0, 0]),
+    ];
+    let values = [200, 100, 10_000, 2_000, 0x8000_0000, 0x0001_0001, 9, 263];
+    for ((name, value_type, bytes), expected) in types.into_iter().zip(values) {
+        let open = |bytes: &[u8]| Builder::new(3, 0, 1).pair("k", value_type, bytes).open().unwrap().metadata;
+        assert_eq!(open(bytes).u32("k").unwrap(), expected, "{name}");
+        assert_eq!(open(bytes).u64("k").unwrap(), u64::from(expected), "{name}");
+        let ones = open(&vec![0xff; bytes.len()]).u32("k");
+        if name.starts_with("an I") || name == "a U64" {
+            let wanted =
+                format!("metadata key \"k\" holds {name}, but an integer from 0 to 4294967295 is needed");
+            assert_eq!(ones.unwrap_err().to_string(), wanted);
+        } else {
+            assert_eq!(ones.unwrap(), u32::MAX >> (32 - 8 * bytes.len()), "{name}");
+        }
+    }
+}
+
+#[test]
+fn lengths_of_metadata_arrays_and_lists_are_those_of_the_file() {
+    // Bytes of an element, by the number of its type; 7 are booleans.
+    for (element_type, bytes) in
+        [(0, 1), (1, 1), (2, 2), (3, 2), (4, 4), (5, 4), (6, 4), (7, 1), (10, 8), (12, 8)]
+    {
+        let array = Builder(vec![]).u32(element_type).u64(3).raw(&vec![0; 3 * bytes]).0;
+        let metadata = Builder::new(3, 0, 1).pair("k", 9, &array).open().unwrap().metadata;
+        let array = metadata.array("k").unwrap();
+        assert_eq!((array.len(), array.is_empty()), (3, false), "type {element_type}");
+        assert!(!metadata.is_empty());
+    }
+    assert!(Builder::new(3, 0, 0).open().unwrap().metadata.is_empty());
+    let list: StringList = ["a", "", "b\u{e9}"].into_iter().collect();
+    assert_eq!((list.len(), list.is_empty(), list.text_bytes()), (3, false, 4));
+    assert!(StringList::default().is_empty());
+}
+
 /// Header of `tensors` entries and no metadata, followed by 128 bytes of data.
 fn with_tensors(tensors: &[(&str, &[u64], u32, u64)]) -> Result<Gguf, GgufError> {
     let header = Builder::new(3, tensors.len() as u64, 0);
@@ -238,6 +285,99 @@ fn tensors_are_found_and_read() {
     let backwards = gguf.read_tensor(c, 3..2);
     assert!(matches!(backwards, Err(GgufError::RangeOutsideTensor { .. })));
     assert!(gguf.tensor("d").is_none());
+    assert_eq!(gguf.tensor_bytes_total(), 24 + 34 + 5);
+    assert!(!gguf.is_made());
+    // Behind a tensor lies the next one: it is not read as a part of the first.
+    let mut two = [0; 2];
+    gguf.read_tensor_into(gguf.tensor("a").unwrap(), 22, &mut two).unwrap();
+    assert_eq!(two, [22, 23]);
+    let error = gguf.read_tensor_into(gguf.tensor("a").unwrap(), 23, &mut two).unwrap_err();
+    assert_eq!(error.to_string(), "bytes 23..25 of tensor \"a\" do not exist: it has 24");
+    let size = gguf.file_bytes();
+    assert_eq!(
+        format!("{gguf:?}"),
+        format!("Gguf {{ version: 3, alignment: 32, metadata_pairs: 0, tensors: 3, file_bytes: {size} }}")
+    );
+}
+
+/// What is missing of a file that is being downloaded takes no memory: here more than any machine has.
+#[test]
+fn a_tensor_that_has_not_arrived_is_refused_before_memory_is_asked_for() {
+    let folder = zrt_needs::TemporaryFolder::new("arriving");
+    let path = folder.join("part.gguf");
+    std::fs::write(&path, Builder::new(3, 1, 0).tensor("t", &[1 << 57], 0, 0).data(32, 0).0).unwrap();
+    let part = Gguf::open_beginning(&path).unwrap();
+    let tensor = part.tensor("t").unwrap();
+    assert_eq!(tensor.bytes, 1 << 59);
+    assert!(matches!(
+        part.read_tensor(tensor, 0..tensor.bytes),
+        Err(GgufError::RangeOutsideTensor { begin: 0, .. })
+    ));
+}
+
+/// The least bytes of an entry, by the specification's fields: a key or a name has at least one byte, a value too, and
+/// a tensor one dimension.
+#[test]
+fn a_count_is_refused_if_the_file_has_no_room_for_the_least_entries() {
+    let cut = |file: Builder| match file.open() {
+        Err(GgufError::Truncated { what, offset, wanted, available }) => (what, offset, wanted, available),
+        other => panic!("{other:?}"),
+    };
+    // Key length, key, type, value: 8 + 1 + 4 + 1.
+    assert_eq!(cut(Builder::new(3, 0, 3).raw(&[0; 41])), ("the metadata count", 24, 42, 41));
+    Builder::new(3, 0, 1).pair("k", 0, &[1]).open().unwrap();
+    // Name length, name, count, dimension, type, offset: 8 + 1 + 4 + 8 + 4 + 8.
+    assert_eq!(cut(Builder::new(3, 2, 0).raw(&[0; 65])), ("the tensor count", 24, 66, 65));
+    // A tensor of one byte after an entry of the least length.
+    let least = Builder::new(3, 1, 0).tensor("t", &[1], 24, 0);
+    assert_eq!(least.0.len(), 24 + 33);
+    least.data(32, 1).open().unwrap();
+    // Arrays of numbers, of texts, of arrays (type and count).
+    for (element_type, bytes) in [(0, 1), (3, 2), (6, 4), (7, 1), (8, 8), (9, 12), (11, 8)] {
+        let array = Builder(vec![]).u32(element_type).u64(3).raw(&vec![0; 3 * bytes - 1]).0;
+        let expected = ("an array's element count", 49, 3 * bytes as u64, 3 * bytes as u64 - 1);
+        assert_eq!(cut(Builder::new(3, 0, 1).pair("k", 9, &array)), expected, "type {element_type}");
+    }
+}
+
+/// The reader holds 65536 bytes at a time; texts that end at its edge and beyond are read like any other.
+#[test]
+fn texts_of_any_length_are_read_whole() {
+    let text = |length: usize| (0..length).map(|at| char::from(b'a' + (at % 23) as u8)).collect::<String>();
+    for length in [0, 1, 65_535, 65_536, 65_537, 200_000] {
+        let written = text(length);
+        let gguf = Builder::new(3, 0, 2)
+            .pair("before", 8, &Builder(vec![]).text(&written).0)
+            .pair("after", 4, &[4, 3, 2, 1])
+            .open()
+            .unwrap();
+        assert!(gguf.metadata.str("before").unwrap() == written, "{length}");
+        assert_eq!(gguf.metadata.u32("after").unwrap(), 0x0102_0304, "{length}");
+    }
+}
+
+#[test]
+fn limits_are_accepted_and_one_more_is_refused() {
+    let limit = |file: Result<Gguf, GgufError>| match file {
+        Err(GgufError::Limit { what, offset, found, limit }) => (what, offset, found, limit),
+        other => panic!("{other:?}"),
+    };
+    let key = |length: usize| Builder::new(3, 0, 1).pair(&"k".repeat(length), 0, &[1]).open();
+    assert_eq!(key(65_535).unwrap().metadata.len(), 1);
+    assert_eq!(limit(key(65_536)), ("a metadata key", 24, 65_536, 65_535));
+    let name = |length: usize| with_tensors(&[(&"t".repeat(length), &[1], 24, 0)]);
+    assert_eq!(name(256).unwrap().tensors().len(), 1);
+    assert_eq!(limit(name(257)), ("a tensor name", 24, 257, 256));
+    let shape = |count: usize| with_tensors(&[("t", &vec![1; count], 24, 0)]);
+    assert_eq!(shape(4).unwrap().tensors()[0].dimensions, [1; 4]);
+    assert_eq!(limit(shape(5)), ("a dimension count", 33, 5, 4));
+    let alignment = |bytes: u32| {
+        let file = Builder::new(3, 1, 1).pair("general.alignment", 4, &bytes.to_le_bytes());
+        file.tensor("t", &[1], 24, 0).data(bytes as usize, 1).open()
+    };
+    assert_eq!(alignment(1).unwrap().alignment, 1);
+    assert_eq!(alignment(1 << 20).unwrap().tensors()[0].offset, 1 << 20);
+    assert!(matches!(alignment(1 << 21), Err(GgufError::Alignment { found: 0x0020_0000 })));
 }
 
 #[test]
@@ -340,6 +480,10 @@ fn tensors_that_cannot_be_are_refused() {
     assert!(matches!(one(&[1; 5], 0, 0), Err(GgufError::Limit { found: 5, limit: 4, .. })));
     assert!(matches!(one(&[4], 4, 0), Err(GgufError::TensorKind { found: 4, offset: 45, .. })));
     assert!(matches!(one(&[33], 8, 0), Err(GgufError::PartialBlock { columns: 33, block: 32, .. })));
+    assert_eq!(
+        one(&[33], 8, 0).unwrap_err().to_string(),
+        "tensor \"t\" has rows of 33 elements, not a multiple of the 32 of its type Q8_0"
+    );
     assert!(matches!(one(&[4], 0, 8), Err(GgufError::Misaligned { offset: 8, alignment: 32, .. })));
     assert!(one(&[32], 0, 0).is_ok());
     assert!(matches!(one(&[33], 0, 0), Err(GgufError::Outside { bytes: 132, .. })));

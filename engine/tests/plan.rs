@@ -133,6 +133,7 @@ fn what_an_instruction_defines_lies_apart_from_what_it_reads() {
 fn every_dependency_is_waited_for_at_some_remove() {
     for (name, plan) in plans(4) {
         let waits = plan.dependencies();
+        assert_eq!(waits.len(), plan.instructions.len(), "{name}");
         let most = waits.iter().map(Vec::len).max();
         assert!(most <= Some(TAPE_WAITS_MAX), "{name}: {most:?} waits of one operation");
         let mut reached: Vec<Vec<bool>> = Vec::new();

@@ -209,12 +209,6 @@ pub enum GgufError {
         /// What was expected.
         wanted: &'static str,
     },
-    /// A required tensor is absent.
-    #[error("the model has no tensor {name:?}")]
-    MissingTensor {
-        /// The name.
-        name: Box<str>,
-    },
     /// A byte range that is not inside the tensor.
     #[error("bytes {begin}..{end} of tensor {name:?} do not exist: it has {bytes}")]
     RangeOutsideTensor {

@@ -127,4 +127,14 @@ mod tests {
             assert_eq!(TensorKind::from_id(id), None);
         }
     }
+
+    #[test]
+    fn elements_of_one_are_in_no_block_and_floats_are_no_integers() {
+        let plain = ["F32", "F16", "F64", "BF16", "I8", "I16", "I32", "I64"];
+        for kind in TensorKind::ALL {
+            let is_plain = plain.contains(&kind.name());
+            assert_eq!(kind.is_quantised(), !is_plain, "{kind}");
+            assert_eq!(kind.has_integers(), !is_plain && kind.name() != "FP8", "{kind}");
+        }
+    }
 }

@@ -172,11 +172,6 @@ impl Metadata {
         or(self.u32(key), default)
     }
 
-    /// [`Metadata::u64`], or `default` if the key is absent.
-    pub fn u64_or(&self, key: &str, default: u64) -> Result<u64, GgufError> {
-        or(self.u64(key), default)
-    }
-
     /// [`Metadata::f32`], or `default` if the key is absent.
     pub fn f32_or(&self, key: &str, default: f32) -> Result<f32, GgufError> {
         or(self.f32(key), default)

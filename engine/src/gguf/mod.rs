@@ -232,3 +232,21 @@ impl fmt::Debug for Gguf {
             .finish()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Rather than an abort of the process: counts come from files.
+    #[test]
+    fn what_there_is_no_memory_for_is_an_error_that_says_how_much() {
+        let words = |error: GgufError| error.to_string();
+        let refused = "there is no memory for an array, which takes 18446744073709551615 bytes";
+        assert_eq!(words(vec_of::<u64>("an array", u64::MAX / 4).unwrap_err()), refused);
+        let refused = "there is no memory for an array, which takes 9223372036854775808 bytes";
+        assert_eq!(words(vec_of::<u64>("an array", 1 << 60).unwrap_err()), refused);
+        assert!(matches!(StringList::with_capacity(u64::MAX), Err(GgufError::Memory { .. })));
+        assert!(matches!(Metadata::with_capacity(u64::MAX), Err(GgufError::Memory { .. })));
+        assert!(vec_of::<u64>("an array", 5).is_ok_and(|values| values.is_empty() && values.capacity() >= 5));
+    }
+}

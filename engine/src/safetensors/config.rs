@@ -376,8 +376,8 @@ fn llama3_divisors(scaling: &Keys<'_>, base: f64, head_size: u32) -> Result<Vec<
     let factor = scaling.need_float("factor")?;
     let [low, high] = [scaling.need_float("low_freq_factor")?, scaling.need_float("high_freq_factor")?];
     let context = f64::from(scaling.need_number("original_max_position_embeddings")?);
-    let positive = |value: f64| value.is_finite() && value > 0.0;
-    if !(factor >= 1.0 && factor.is_finite() && positive(low) && positive(high) && low < high) {
+    // Numbers of JSON are finite.
+    if factor < 1.0 || low <= 0.0 || low >= high {
         return Err(scaling.wrong("factor", "at least 1, with `low_freq_factor` below `high_freq_factor`"));
     }
     let divisor = |pair: u32| {

@@ -144,7 +144,7 @@ pub(super) fn read(
         if name == "__metadata__" {
             return Ok(json.skip()?);
         }
-        if (tensors.len() - first) as u64 == TENSORS_MAX {
+        if tensors[first..].len() as u64 == TENSORS_MAX {
             return Err(SafetensorsError::Limit { what: "tensors in a file", limit: TENSORS_MAX });
         }
         let entry = read_entry(json)?;

@@ -415,6 +415,19 @@ mod tests {
     }
 
     #[test]
+    fn what_is_wrong_is_found_at_its_byte() {
+        let cases = [
+            (r#"["a\qb"]"#, 4, Some('q'), "an escape"),
+            (r#"["éé\"#, 7, None, "an escape"),
+            ("[1 2]", 3, Some('2'), "a comma"),
+        ];
+        for (text, offset, found, wanted) in cases {
+            let read = Json::new(text.as_bytes()).unwrap().skip();
+            assert_eq!(read, Err(JsonError::Unexpected { offset, found, wanted }), "{text}");
+        }
+    }
+
+    #[test]
     fn deep_nesting_is_an_error() {
         let deep = |depth: usize| "[".repeat(depth) + &"]".repeat(depth);
         let skip = |text: String| Json::new(text.as_bytes()).unwrap().skip();

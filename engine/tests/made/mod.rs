@@ -33,6 +33,7 @@ pub struct Made {
 }
 
 /// A tensor of a file; without values it is zeros.
+#[derive(Clone)]
 struct Tensor {
     name: String,
     dimensions: Vec<u64>,
@@ -120,6 +121,23 @@ impl Made {
 
     fn put(&mut self, name: &str, dimensions: Vec<u64>, kind: TensorKind, values: &[f32]) {
         self.tensors.push(Tensor { name: name.into(), dimensions, kind, values: values.to_vec() });
+    }
+
+    /// With a matrix of zeros.
+    pub fn with_matrix(mut self, name: &str, columns: u64, rows: u64) -> Made {
+        self.put(name, vec![columns, rows], self.kind, &[]);
+        self
+    }
+
+    /// With so many layers that are like the first.
+    pub fn with_layers(mut self, count: u32) -> Made {
+        let first: Vec<Tensor> =
+            self.tensors.iter().filter(|tensor| tensor.name.starts_with("blk.0.")).cloned().collect();
+        for (layer, tensor) in (1..count).flat_map(|layer| first.iter().map(move |tensor| (layer, tensor))) {
+            let name = tensor.name.replacen("blk.0.", &format!("blk.{layer}."), 1);
+            self.tensors.push(Tensor { name, ..tensor.clone() });
+        }
+        self.with("block_count", Pair::Number(count))
     }
 
     /// Without this tensor.
