@@ -198,6 +198,18 @@ fn a_step_has_the_expected_operations_and_barriers() {
     assert_eq!(llama.instructions.len(), 1 + 8 * (16 - 2) + 3);
 }
 
+/// Of 256 and of 4096 elements of 4 bytes.
+#[test]
+fn rows_of_a_value_follow_each_other() {
+    let plan = plans(4).swap_remove(0).1;
+    let stride = |name: &str| {
+        let results = plan.instructions.iter().flat_map(Instruction::results);
+        let mut strides = results.filter(|id| plan.value(*id).name == name).map(|id| plan.stride(id).0);
+        strides.next().expect("in every plan")
+    };
+    assert_eq!((stride("hidden"), stride("logits")), (1024, 16384));
+}
+
 #[test]
 fn weights_of_a_class_share_one_allocation() {
     let model = model("tales-qwen3-Q4_0.gguf");

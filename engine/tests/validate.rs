@@ -154,6 +154,9 @@ fn one_wrong_word_is_found_in_its_buffer_at_its_position() {
         assert_eq!((found.expected, found.found), (token, token + 7));
     }
     assert_eq!(place(&difference(Fault::Token(3))), (2, state, 3));
+    for name in ["attention_output", "down"] {
+        assert!(run(Fault::None, Fault::Value(name, 15, ONE)).is_ok(), "{name} stays in registers");
+    }
     assert!(run(Fault::None, Fault::Token(0)).is_ok(), "no step makes the first token");
     assert!(run(Fault::None, Fault::Token(4)).is_ok(), "the context ends before");
 }
