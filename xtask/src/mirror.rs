@@ -9,8 +9,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Names of folders that are not copied, wherever they are: build outputs, version control, what fuzzers leave.
-const SKIPPED: &[&str] = &["target", ".git", "corpus", "artifacts"];
+/// Names of folders that are not copied, wherever they are: build outputs, and version control.
+const SKIPPED: &[&str] = &["target", ".git"];
 
 /// The copy.
 pub struct Mirror {
