@@ -430,7 +430,7 @@ mod tests {
     }
 
     /// By the docs of the operations: what a step knows of its row, SAMPLE advances; the cache of a layer is written
-    /// before it is read. The numbers are those of `uses`.
+    /// before it is read.
     #[test]
     fn operations_touch_the_state_and_the_cache_besides_their_values() {
         let (a, b) = (ValueId(0), ValueId(1));

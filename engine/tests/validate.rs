@@ -112,7 +112,7 @@ fn difference(candidate: Fault) -> Difference {
 }
 
 /// A step: the residual stream as the token begins it, after attention and after the feed-forward layer, three norms,
-/// query twice (rotated too), attention, gate, up and their product, and a row of both caches, each of 256; key twice
+/// query twice (rotated too), attention, gate, up and their product, and of both caches a row, 256 together; key twice
 /// and value, of 128; 16 logits; four words of state. Products that are added at once are in no memory.
 #[test]
 fn everything_that_an_instruction_leaves_is_compared() {

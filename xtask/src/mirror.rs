@@ -9,8 +9,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Names of folders that are not copied, wherever they are: build outputs, and version control.
-const SKIPPED: &[&str] = &["target", ".git"];
+/// What is not copied, wherever a path ends so: build outputs, version control, what fuzzers leave.
+const SKIPPED: &[&str] = &["target", ".git", "fuzz/corpus", "fuzz/artifacts", "fuzz/coverage"];
 
 /// The copy.
 pub struct Mirror {
@@ -89,8 +89,8 @@ pub fn files(folder: &Path) -> Result<Vec<PathBuf>, Box<dyn Error>> {
 }
 
 fn is_skipped(entry: &fs::DirEntry) -> std::io::Result<bool> {
-    let name = entry.file_name();
-    Ok(SKIPPED.iter().any(|skipped| name == *skipped) || entry.file_type()?.is_symlink())
+    let path = entry.path();
+    Ok(SKIPPED.iter().any(|skipped| path.ends_with(skipped)) || entry.file_type()?.is_symlink())
 }
 
 /// The program that started this one, or the one in the path.
@@ -118,7 +118,7 @@ mod tests {
     fn a_copy_becomes_equal_but_for_what_stays() {
         let folder = TemporaryFolder::new("mirror");
         let root = folder.join("root");
-        for path in ["a/one.rs", "a/two.rs", "target/output", "top"] {
+        for path in ["a/one.rs", "a/two.rs", "corpus/kept", "fuzz/corpus/left", "target/output", "top"] {
             fs::create_dir_all(root.join(path).parent().unwrap()).unwrap();
             fs::write(root.join(path), path).unwrap();
         }
@@ -126,7 +126,9 @@ mod tests {
         mirror.update(&|_| false).unwrap();
         let read = |path: &str| fs::read_to_string(mirror.copy.join(path)).ok();
         assert_eq!((read("a/one.rs").as_deref(), read("target/output")), (Some("a/one.rs"), None));
-        assert_eq!(files(&root).unwrap(), ["a/one.rs", "a/two.rs", "top"].map(|path| root.join(path)));
+        assert_eq!((read("corpus/kept").is_some(), read("fuzz/corpus/left")), (true, None));
+        let expected = ["a/one.rs", "a/two.rs", "corpus/kept", "top"].map(|path| root.join(path));
+        assert_eq!(files(&root).unwrap(), expected);
         for path in ["a/one.rs", "a/two.rs", "a/extra", "b"] {
             fs::write(mirror.copy.join(path), "changed").unwrap();
         }

@@ -4,9 +4,9 @@
 //! as a branch on a switch, and every test process chooses one of them by an environment variable. Constants are
 //! computed without mutants, and what the compiler refuses is left out, with the reason. Everything is under
 //! `target/survivors`: the copy and its build outputs, what became of each mutant (`CRATE.jsonl`), and what no test
-//! notices (`CRATE.txt`). A further run takes outcomes from there, as long as the crate, its tests and what both depend
-//! on in the workspace are the same. Survivors are no error of this command. One run at a time: both would write into
-//! the same copy.
+//! notices (`CRATE.txt`). A further run takes outcomes from there, as long as the files of the repository, the compiler
+//! and the crates whose tests run are the same. Survivors are no error of this command. A second run at the same time
+//! is refused: both would write into the same copy.
 //!
 //! Cost: some compilations of the crates, one of the tests, each case once alone, and for each mutant a few short
 //! processes; for a crate minutes, where building anew for each mutant takes hours or days.
@@ -49,7 +49,7 @@ pub struct SurvivorsArguments {
     /// Run the tests of the crates in these folders [default: of the same crates].
     #[arg(long, value_name = "CRATE", value_delimiter = ',')]
     tests_of: Vec<String>,
-    /// Seconds of tests that a mutant may take beyond its first.
+    /// Seconds of tests that a mutant is given beyond its first, by what they take without it.
     #[arg(long, value_name = "SECONDS", default_value_t = 2.0)]
     budget_s: f64,
     /// Try only every so many mutants.
@@ -97,9 +97,9 @@ impl Plan {
 
     /// The results of each crate.
     fn results(&self, keep: bool) -> Result<BTreeMap<&str, Results>, Box<dyn Error>> {
+        let compiler = crates::compiler(&self.scratch.join("output"))?;
+        let fingerprint = self.workspace.fingerprint(&compiler, &self.tests_of)?;
         let open = |folder: &String| -> Result<Results, Box<dyn Error>> {
-            let of: BTreeSet<&str> = self.tests_of.iter().chain([folder]).map(String::as_str).collect();
-            let fingerprint = self.workspace.fingerprint(&of)?;
             let path = self.scratch.join(format!("{folder}.jsonl"));
             Results::open(&path, fingerprint, self.budget.as_secs_f64(), keep)
         };
@@ -164,6 +164,8 @@ impl Plan {
 pub fn run(arguments: &SurvivorsArguments) -> Result<(), Box<dyn Error>> {
     let started = Instant::now();
     let plan = Plan::new(arguments)?;
+    let alone = std::fs::File::create(plan.scratch.join("lock"))?;
+    alone.try_lock().map_err(|error| format!("another run writes into target/survivors: {error}"))?;
     let packages = plan.workspace.packages(&plan.folders)?;
     plan.workspace.packages(&plan.tests_of)?;
     let listed = list::list(&arguments.cargo_mutants, &plan.root, &packages, &plan.scratch.join("output"))?;

@@ -6,7 +6,7 @@
 //! points at none of them, after which nothing more can be left out, ends the command.
 
 use super::copy::{Compiled, Copy};
-use super::list::Mutant;
+use super::list::{Genre, Mutant};
 use super::results::Outcome;
 use super::rewrite::{Branch, Written};
 use crate::test::TestBinary;
@@ -68,7 +68,10 @@ pub fn prune(
         left_out.extend(unmatched.map(|number| (number, not_placed("no such construct in the file"))));
         let compiled = if are_libraries_whole { copy.compile_tests(tested)? } else { copy.check(mutated)? };
         match compiled.failure {
-            None if are_libraries_whole => return Ok(Pruned { left_out, binaries: compiled.binaries() }),
+            None if are_libraries_whole => {
+                not_refused_alone(mutants, &mut left_out);
+                return Ok(Pruned { left_out, binaries: compiled.binaries() });
+            }
             None => are_libraries_whole = true,
             Some(_) => {
                 let more = leave_out(&written, &compiled, &mut left_out)?;
@@ -81,6 +84,16 @@ pub fn prune(
         "after {ROUNDS_MAX} compilations some mutants still do not compile: try fewer crates at once"
     )
     .into())
+}
+
+/// A value in place of a body that gives `impl Trait` is of another type than the body beside it. Alone it may compile.
+fn not_refused_alone(mutants: &[(u32, &Mutant)], left_out: &mut BTreeMap<u32, Outcome>) {
+    for (number, mutant) in mutants {
+        let is_beside = mutant.genre == Genre::FnValue && mutant.name.contains("-> impl ");
+        if let (true, Some(outcome @ Outcome::Unviable { .. })) = (is_beside, left_out.get_mut(number)) {
+            *outcome = not_placed("the body gives another type that is not named");
+        }
+    }
 }
 
 fn not_placed(reason: &str) -> Outcome {

@@ -1,7 +1,7 @@
 //! What became of each mutant, kept from one run to the next.
 //!
 //! Contract: a file for each crate, a line of JSON for each mutant that is settled, by its name. The first line has the
-//! fingerprint of the crate, of its tests and of what both are made of: with another one nothing of the file is taken.
+//! fingerprint of everything that outcomes depend on: with another one nothing of the file is taken.
 //! A mutant whose tests took too long is tried again if more time is given.
 
 use serde::{Deserialize, Serialize};

