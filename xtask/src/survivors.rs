@@ -52,6 +52,9 @@ pub struct SurvivorsArguments {
     /// Seconds of tests that a mutant is given beyond its first, by what they take without it.
     #[arg(long, value_name = "SECONDS", default_value_t = 2.0)]
     budget_s: f64,
+    /// Try only mutants of files whose path from the root begins so.
+    #[arg(long, value_name = "PREFIX", value_delimiter = ',')]
+    files: Vec<String>,
     /// Try only every so many mutants.
     #[arg(long, value_name = "NUMBER", default_value = "1", value_parser = clap::value_parser!(u32).range(1..))]
     every: u32,
@@ -169,7 +172,9 @@ pub fn run(arguments: &SurvivorsArguments) -> Result<(), Box<dyn Error>> {
     let packages = plan.workspace.packages(&plan.folders)?;
     plan.workspace.packages(&plan.tests_of)?;
     let listed = list::list(&arguments.cargo_mutants, &plan.root, &packages, &plan.scratch.join("output"))?;
-    let mutants: Vec<Mutant> = listed.into_iter().step_by(arguments.every as usize).collect();
+    let is_wanted = |mutant: &Mutant| is_in(&mutant.file, &arguments.files);
+    let mutants: Vec<Mutant> =
+        listed.into_iter().filter(is_wanted).step_by(arguments.every as usize).collect();
     if mutants.len() > MUTANTS_MAX {
         return Err(
             format!("{} mutants are more than {MUTANTS_MAX}: name fewer crates", mutants.len()).into()
@@ -189,6 +194,11 @@ pub fn run(arguments: &SurvivorsArguments) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+/// Whether a file's path begins with one of these; without any, every one is wanted.
+fn is_in(file: &str, prefixes: &[String]) -> bool {
+    prefixes.is_empty() || prefixes.iter().any(|prefix| file.starts_with(prefix.as_str()))
+}
+
 /// Names of folders as they are written at a prompt, each once.
 fn names(folders: &[String]) -> Vec<String> {
     let names: BTreeSet<&str> = folders.iter().map(|folder| folder.trim_end_matches('/')).collect();
@@ -203,6 +213,14 @@ mod tests {
     fn the_switch_has_room_for_as_many_mutants_as_a_run_can_have() {
         assert!(copy::SWITCH.contains("const NUMBERS_MAX: usize = 1 << 16;"));
         assert_eq!(MUTANTS_MAX + 1, 1 << 16);
+    }
+
+    #[test]
+    fn files_are_chosen_by_how_their_path_begins() {
+        let prefixes = ["vgpu/src/check/".to_owned(), "vgpu/src/simd".to_owned()];
+        assert!(is_in("vgpu/src/check/wave.rs", &prefixes) && is_in("vgpu/src/simd.rs", &prefixes));
+        assert!(!is_in("vgpu/src/checks.rs", &prefixes));
+        assert!(is_in("vgpu/src/checks.rs", &[]));
     }
 
     #[test]
