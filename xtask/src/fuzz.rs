@@ -8,6 +8,7 @@
 
 pub mod seeds;
 
+use crate::process::{self, Ended};
 use crate::test::skips::Skips;
 use std::error::Error;
 use std::fs::File;
@@ -91,6 +92,8 @@ pub struct Outcome {
     pub inputs: u64,
     /// What broke, and how to repeat it.
     pub failure: Option<String>,
+    /// Whether that is only that it did not end in its time.
+    pub is_late: bool,
 }
 
 /// Runs the command.
@@ -140,7 +143,7 @@ pub fn build(skips: &mut Skips) -> Result<Option<Fuzzers>, Box<dyn Error>> {
         command
     } else {
         skips.stage("fuzz, AddressSanitizer", "rustup has no nightly toolchain");
-        Command::new(std::env::var("CARGO").unwrap_or_else(|_| "cargo".into()))
+        process::cargo()
     };
     let host = host_triple()?;
     let output = output_folder();
@@ -223,7 +226,7 @@ impl Fuzzers {
         command.arg(&corpus).arg(seeds::folder(name));
         command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
         let limit = Duration::from_secs(run.seconds.into()) + RUN_GRACE;
-        let ended = crate::process::wait(&mut command, limit)?;
+        let ended = process::wait(&mut command, limit)?;
         let said = String::from_utf8_lossy(&std::fs::read(&log_path)?).into_owned();
         let failure = ended.failure().map(|reason| {
             let artifact = said.lines().find_map(|line| line.split("Test unit written to ").nth(1));
@@ -231,7 +234,7 @@ impl Fuzzers {
                 .map_or_else(String::new, |path| format!("\nagain with: {} {path}", program.display()));
             format!("{}\nfuzz target {name}, seed {}: {reason}{again}", last_lines(&said), run.seed)
         });
-        Ok(Outcome { inputs: inputs(&said), failure })
+        Ok(Outcome { inputs: inputs(&said), failure, is_late: matches!(ended, Ended::TookTooLong(_)) })
     }
 }
 

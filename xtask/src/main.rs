@@ -17,6 +17,7 @@ mod survivors;
 mod test;
 mod tidy;
 mod uapi;
+mod workers;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;

@@ -3,6 +3,7 @@
 //! Contract: [`Mirror::update`] makes the copy equal to the repository. Files that are the same keep their times, so
 //! that little is rebuilt. The copy has its own build outputs.
 
+use crate::process;
 use std::collections::BTreeSet;
 use std::error::Error;
 use std::fs;
@@ -66,7 +67,7 @@ impl Mirror {
 
     /// Cargo with these arguments, in the copy.
     pub fn cargo(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(cargo());
+        let mut command = process::cargo();
         command.args(arguments).current_dir(&self.copy).env("CARGO_TARGET_DIR", &self.target);
         without_shrinking(&mut command);
         command
@@ -91,11 +92,6 @@ pub fn files(folder: &Path) -> Result<Vec<PathBuf>, Box<dyn Error>> {
 fn is_skipped(entry: &fs::DirEntry) -> std::io::Result<bool> {
     let path = entry.path();
     Ok(SKIPPED.iter().any(|skipped| path.ends_with(skipped)) || entry.file_type()?.is_symlink())
-}
-
-/// The program that started this one, or the one in the path.
-pub fn cargo() -> String {
-    std::env::var("CARGO").unwrap_or_else(|_| "cargo".into())
 }
 
 /// For tests whose failure is wanted: shrinking it and its backtrace are not.

@@ -2,10 +2,10 @@
 //!
 //! Contract: the test itself is `zrt_tools::commands::pm4_test`; arguments are passed on as they are.
 
+use crate::process;
 use clap::Args;
 use std::error::Error;
 use std::ffi::OsString;
-use std::process::Command;
 
 /// Arguments of cargo that run the packet test; what follows them is for the test.
 pub const ARGUMENTS_OF_CARGO: &[&str] =
@@ -21,8 +21,7 @@ pub struct Pm4TestArguments {
 
 /// Runs it.
 pub fn run(arguments: &Pm4TestArguments) -> Result<(), Box<dyn Error>> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let status = Command::new(cargo).args(ARGUMENTS_OF_CARGO).args(&arguments.arguments).status()?;
+    let status = process::cargo().args(ARGUMENTS_OF_CARGO).args(&arguments.arguments).status()?;
     if !status.success() {
         return Err(format!("zrt pm4-test failed ({status})").into());
     }

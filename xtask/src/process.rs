@@ -1,4 +1,4 @@
-//! Programs that are killed if they take too long.
+//! Other programs: cargo, and any that is killed if it takes too long or too much.
 
 use rustix::process::{
     Pid, Resource, Rlimit, Signal, WaitId, WaitIdOptions, kill_process_group, prlimit, waitid,
@@ -51,6 +51,27 @@ impl Ended {
             Ended::TookTooLong(limit) => Some(format!("ended after {} s", limit.as_secs())),
             Ended::TookTooMuch(bytes) => Some(format!("ended at {} MiB", bytes >> 20)),
         }
+    }
+}
+
+/// The cargo that started this program; the one on the path if it was started by hand.
+pub fn cargo_program() -> String {
+    std::env::var("CARGO").unwrap_or_else(|_| "cargo".into())
+}
+
+/// [`cargo_program`], to be given arguments.
+pub fn cargo() -> Command {
+    Command::new(cargo_program())
+}
+
+/// What cargo says of the workspace at `root`: its members, without what they depend on elsewhere.
+pub fn cargo_metadata(root: &Path) -> Result<serde_json::Value, Box<dyn std::error::Error>> {
+    let mut command = cargo();
+    command.args(["metadata", "--locked", "--no-deps", "--format-version", "1"]).current_dir(root);
+    let output = command.stderr(Stdio::inherit()).output()?;
+    match output.status.success() {
+        true => Ok(serde_json::from_slice(&output.stdout)?),
+        false => Err(format!("cargo metadata failed ({})", output.status).into()),
     }
 }
 

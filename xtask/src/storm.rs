@@ -2,10 +2,11 @@
 //!
 //! Contract: runs the jobs of [`jobs`] one after the other until the time is up; a failure does not stop the storm,
 //! only [`FAILURES_MAX`] of them do. The ledger is under `target/storm/seed-S`: a line of JSON for each job when it has
-//! ended, and the output of each job that failed. At the end a table says what ran, and how to repeat what failed. The
-//! same seed gives the same jobs with the same seeds; if they run threads, what they find depends on time too. A job
-//! that was begun is finished, so a storm may last longer than requested, at most by [`jobs::JOB_LIMIT`]. Fails if a
-//! job failed. A job that cannot run here is recorded as skipped, with its reason.
+//! ended, and the output of each job that failed or was late: had not ended in its time. At the end a table says what
+//! ran, and how to repeat these. The same seed gives the same jobs with the same seeds; if they run threads, what they
+//! find depends on time too. A job that was begun is finished, so a storm may last longer than requested, at most by
+//! [`jobs::JOB_LIMIT`]. Fails if a job failed or was late: nobody but its user knows whether the machine had other
+//! work. A job that cannot run here is recorded as skipped, with its reason.
 
 mod jobs;
 mod ledger;
@@ -39,7 +40,7 @@ pub struct StormArguments {
 
 /// Longest storm, in hours.
 const HOURS_MAX: f64 = 1000.0;
-/// Failures after which a storm ends early: what fails at once would fill the disk.
+/// Jobs that failed or were late after which a storm ends early: what fails at once would fill the disk.
 const FAILURES_MAX: usize = 100;
 
 /// Runs the command.
@@ -65,8 +66,14 @@ pub fn run(arguments: &StormArguments) -> Result<(), Box<dyn Error>> {
     print!("{ledger}");
     match ledger.failures() {
         0 if ledger.has_run_nothing() => Err("every job was skipped: nothing ran".into()),
-        0 => Ok(()),
-        count => Err(format!("{count} jobs failed; their output is in {}", folder.display()).into()),
+        0 if ledger.late() == 0 => Ok(()),
+        failed => Err(format!(
+            "{failed} jobs failed, and {} did not end in their time (they hang, or the machine has other work: repeat \
+             them alone); their output is in {}",
+            ledger.late(),
+            folder.display()
+        )
+        .into()),
     }
 }
 
@@ -109,7 +116,7 @@ fn storm(
         let log = folder.join(format!("{number:05}-{}.txt", job.name().replace('/', "-")));
         let report = job.run(programs, job_seed, left, &log)?;
         let entry = Entry::new(job, job_seed, began.elapsed(), report);
-        if !entry.has_failed() {
+        if !entry.has_failed() && !entry.was_late() {
             std::fs::remove_file(&log).ok();
         }
         bar.suspend(|| println!("{entry}"));
@@ -118,8 +125,8 @@ fn storm(
             turn.push_back(job);
         }
         ledger.enter(entry)?;
-        if ledger.failures() == FAILURES_MAX {
-            println!("   {FAILURES_MAX} jobs failed: the storm ends");
+        if ledger.failures() + ledger.late() == FAILURES_MAX {
+            println!("   {FAILURES_MAX} jobs failed or were late: the storm ends");
             break;
         }
     }

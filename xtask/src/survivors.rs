@@ -21,11 +21,12 @@ mod report;
 mod results;
 mod rewrite;
 mod trial;
-mod workers;
 
+use crate::workers::{self, lock};
 use cases::Cases;
 use copy::Copy;
 use crates::Workspace;
+use indicatif::{ProgressBar, ProgressStyle};
 use list::Mutant;
 use report::Settled;
 use results::Results;
@@ -35,7 +36,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 use trial::Trial;
-use workers::lock;
 
 /// Mutants that a run can have: numbers are from 1, and the switch has room for so many.
 const MUTANTS_MAX: usize = (1 << 16) - 1;
@@ -94,7 +94,7 @@ impl Plan {
             .map_err(|error| format!("--budget-s {}: {error}", arguments.budget_s))?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let jobs = arguments.jobs.unwrap_or(cores);
-        let workspace = Workspace::read(&root, &scratch.join("output"))?;
+        let workspace = Workspace::read(&root)?;
         Ok(Plan { root, scratch, workspace, folders, tests_of, budget, jobs })
     }
 
@@ -134,14 +134,17 @@ impl Plan {
         let reached = tried.iter().filter(|(number, _)| trial.is_reached(*number)).count();
         println!("== {} mutants, of which some case comes by {reached}", tried.len());
         let results = Mutex::new(results);
-        workers::each(self.jobs, tried.len(), "mutants", |index| {
+        let bar = progress(tried.len(), "mutants");
+        workers::each(self.jobs, tried.len(), |index| {
             let (number, mutant) = tried[index];
+            bar.inc(1);
             let outcome = trial.run(*number, mutant).map_err(|error| format!("{}: {error}", mutant.name))?;
             match lock(&results).get_mut(mutant.folder()) {
                 Some(results) => results.enter(&mutant.name, outcome).map_err(|error| error.to_string()),
                 None => Ok(()),
             }
         })?;
+        bar.finish_and_clear();
         Ok(())
     }
 
@@ -197,6 +200,15 @@ pub fn run(arguments: &SurvivorsArguments) -> Result<(), Box<dyn Error>> {
 /// Whether a file's path begins with one of these; without any, every one is wanted.
 fn is_in(file: &str, prefixes: &[String]) -> bool {
     prefixes.is_empty() || prefixes.iter().any(|prefix| file.starts_with(prefix.as_str()))
+}
+
+/// A bar that shows how many of `count` are done.
+fn progress(count: usize, what: &'static str) -> ProgressBar {
+    let bar = ProgressBar::new(count as u64).with_message(what);
+    if let Ok(style) = ProgressStyle::with_template("{msg} {wide_bar} {pos} of {len}, {elapsed}") {
+        bar.set_style(style);
+    }
+    bar
 }
 
 /// Names of folders as they are written at a prompt, each once.

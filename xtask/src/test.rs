@@ -17,6 +17,7 @@ pub mod skips;
 
 pub use binaries::{TestBinary, build, cases};
 
+use crate::process;
 use binaries::{ALL_TESTS, Job, Surroundings};
 use clap::Args;
 use left_out::Part;
@@ -304,9 +305,8 @@ fn scratch_folder() -> PathBuf {
 }
 
 fn cargo(name: &'static str, arguments: &[&str]) -> Stage {
-    let program = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
     let arguments = arguments.iter().map(|one| (*one).to_owned()).collect();
-    Stage { name, program, arguments, environment: &[], needs: None }
+    Stage { name, program: process::cargo_program(), arguments, environment: &[], needs: None }
 }
 
 fn task(name: &'static str, arguments: &[&str], needs: Option<&'static str>) -> Stage {

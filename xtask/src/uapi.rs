@@ -75,9 +75,7 @@ pub fn run(arguments: &UapiArguments) -> Result<(), UapiError> {
 
 #[cfg(not(feature = "uapi"))]
 fn generate_all(headers: &Path, check: bool) -> Result<(), UapiError> {
-    // The variable is set by cargo for everything that it runs; its absence means that we were started by hand.
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = std::process::Command::new(cargo);
+    let mut command = crate::process::cargo();
     command.args([
         "run",
         "--locked",

@@ -1,7 +1,7 @@
 //! The jobs of a storm: how each is run from a seed, and what it says.
 //!
-//! Contract: a job is a program with a seed, a deadline and a file for its output. It passes, fails, or is skipped if
-//! it says that something it needs is missing. A planted fault passes if the conformance run detects it.
+//! Contract: a job is a program with a seed, a deadline and a file for its output. It passes, fails, is late if it has
+//! not ended by the deadline, or is skipped if it says that something it needs is missing. A planted fault passes if the conformance run detects it.
 
 use crate::fuzz::{self, Fuzzers, Target};
 use crate::process::{self, Ended};
@@ -73,15 +73,27 @@ pub struct Report {
 pub enum Verdict {
     Passed,
     Failed(String),
+    /// It did not end in its time: it hangs, or the machine has other work.
+    Late(String),
     Skipped(String),
 }
 
 impl Verdict {
+    /// Of a program that ended without success.
+    fn broken(ended: Ended) -> Option<Verdict> {
+        let reason = ended.failure()?;
+        Some(match ended {
+            Ended::TookTooLong(_) => Verdict::Late(reason),
+            Ended::Itself(_) | Ended::TookTooMuch(_) => Verdict::Failed(reason),
+        })
+    }
+
     /// One word.
     pub fn word(&self) -> &'static str {
         match self {
             Verdict::Passed => "passed",
             Verdict::Failed(_) => "failed",
+            Verdict::Late(_) => "late",
             Verdict::Skipped(_) => "skipped",
         }
     }
@@ -90,7 +102,7 @@ impl Verdict {
     pub fn reason(&self) -> Option<&str> {
         match self {
             Verdict::Passed => None,
-            Verdict::Failed(reason) | Verdict::Skipped(reason) => Some(reason),
+            Verdict::Failed(reason) | Verdict::Late(reason) | Verdict::Skipped(reason) => Some(reason),
         }
     }
 }
@@ -106,9 +118,8 @@ pub struct Programs {
 impl Programs {
     /// Compiles all of them.
     pub fn build(skips: &mut Skips) -> Result<Programs, Box<dyn Error>> {
-        let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
         let build_programs = ["build", "--locked", "--quiet", "-p", "zrt-differential", "-p", "zrt-tools"];
-        let status = Command::new(cargo).args(build_programs).status()?;
+        let status = process::cargo().args(build_programs).status()?;
         if !status.success() {
             return Err(format!("zrt-differential and zrt do not compile ({status})").into());
         }
@@ -220,7 +231,12 @@ impl Job {
                 if let Some(failure) = &outcome.failure {
                     std::fs::write(log, failure)?;
                 }
-                Ok((outcome.inputs, outcome.failure.map_or(Verdict::Passed, Verdict::Failed)))
+                let verdict = match outcome.failure {
+                    None => Verdict::Passed,
+                    Some(failure) if outcome.is_late => Verdict::Late(failure),
+                    Some(failure) => Verdict::Failed(failure),
+                };
+                Ok((outcome.inputs, verdict))
             }
             Job::Stress => {
                 let mut command = programs.test(STRESS_BINARY)?.command();
@@ -274,8 +290,8 @@ fn start(command: &mut Command, log_path: &Path) -> Result<Left, Box<dyn Error>>
 
 /// Judges a binary of cases, of which `cases` ran if none was skipped.
 fn judge_cases(left: &Left, cases: u64) -> (u64, Verdict) {
-    if let Some(reason) = left.ended.failure() {
-        return (cases, Verdict::Failed(reason));
+    if let Some(verdict) = Verdict::broken(left.ended) {
+        return (cases, verdict);
     }
     match left.skips.lines().next() {
         Some(line) => (0, Verdict::Skipped(line.replace('\t', ": "))),
@@ -291,20 +307,20 @@ fn judge_differential(left: &Left) -> (u64, Verdict) {
         {
             (0, Verdict::Skipped(left.said.trim().to_owned()))
         }
-        ended => (PROGRAMS, ended.failure().map_or(Verdict::Passed, Verdict::Failed)),
+        ended => (PROGRAMS, Verdict::broken(ended).unwrap_or(Verdict::Passed)),
     }
 }
 
 /// Judges a conformance run, which must report a failure if a fault is planted.
 fn judge_conformance(left: &Left, must_fail: bool) -> (u64, Verdict) {
-    let (failure, sees) = (left.ended.failure(), left.said.contains(" cases failed and "));
+    let (broken, sees) = (Verdict::broken(left.ended), left.said.contains(" cases failed and "));
     let cases = number_before(&left.said, " cases ");
     let by_itself = matches!(left.ended, Ended::Itself(status) if status.code() == Some(1));
-    let verdict = match failure {
+    let verdict = match broken {
         None if must_fail => Verdict::Failed("the planted fault was not seen".into()),
         None => Verdict::Passed,
         Some(_) if must_fail && sees && by_itself => Verdict::Passed,
-        Some(reason) => Verdict::Failed(reason),
+        Some(verdict) => verdict,
     };
     (cases, verdict)
 }
@@ -342,6 +358,20 @@ mod tests {
         assert_eq!(judge_cases(&left("exit 101"), 5), (5, failed("exit status: 101")));
         let skipped = left("printf 'case\\tno model\\n' >> \"$ZRT_SKIPS\"");
         assert_eq!(judge_cases(&skipped, 5), (0, Verdict::Skipped("case: no model".into())));
+    }
+
+    #[test]
+    fn a_job_that_does_not_end_in_its_time_is_late() {
+        let late = Left { ended: Ended::TookTooLong(JOB_LIMIT), said: String::new(), skips: String::new() };
+        let verdict = || Verdict::Late("ended after 1200 s".into());
+        assert_eq!(judge_cases(&late, 5), (5, verdict()));
+        assert_eq!(judge_differential(&late), (PROGRAMS, verdict()));
+        assert_eq!(
+            [false, true].map(|must_fail| judge_conformance(&late, must_fail).1),
+            [verdict(), verdict()]
+        );
+        let much = Left { ended: Ended::TookTooMuch(3 << 20), ..late };
+        assert_eq!(judge_cases(&much, 5).1, failed("ended at 3 MiB"));
     }
 
     #[test]

@@ -34,6 +34,11 @@ impl Entry {
         matches!(self.report.verdict, Verdict::Failed(_))
     }
 
+    /// Whether the job did not end in its time.
+    pub fn was_late(&self) -> bool {
+        matches!(self.report.verdict, Verdict::Late(_))
+    }
+
     /// Whether the job could not run here.
     pub fn was_skipped(&self) -> bool {
         matches!(self.report.verdict, Verdict::Skipped(_))
@@ -87,6 +92,11 @@ impl Ledger {
         self.entries.iter().all(Entry::was_skipped)
     }
 
+    /// Jobs that did not end in their time.
+    pub fn late(&self) -> usize {
+        self.entries.iter().filter(|entry| entry.was_late()).count()
+    }
+
     /// Jobs that failed.
     pub fn failures(&self) -> usize {
         self.entries.iter().filter(|entry| entry.has_failed()).count()
@@ -100,6 +110,7 @@ struct Sums {
     cases: u64,
     seconds: f64,
     skipped: u64,
+    late: u64,
     failed: u64,
 }
 
@@ -112,19 +123,21 @@ impl fmt::Display for Ledger {
             sums.cases += entry.report.cases;
             sums.seconds += entry.seconds;
             sums.skipped += u64::from(matches!(entry.report.verdict, Verdict::Skipped(_)));
+            sums.late += u64::from(entry.was_late());
             sums.failed += u64::from(entry.has_failed());
         }
-        writeln!(formatter, "| job | runs | cases | seconds | skipped | failed |")?;
-        writeln!(formatter, "|---|---:|---:|---:|---:|---:|")?;
-        for (job, Sums { runs, cases, seconds, skipped, failed }) in &jobs {
-            writeln!(formatter, "| {job} | {runs} | {cases} | {seconds:.0} | {skipped} | {failed} |")?;
-        }
-        for entry in self.entries.iter().filter(|entry| entry.has_failed()) {
+        writeln!(formatter, "| job | runs | cases | seconds | skipped | late | failed |")?;
+        writeln!(formatter, "|---|---:|---:|---:|---:|---:|---:|")?;
+        for (job, Sums { runs, cases, seconds, skipped, late, failed }) in &jobs {
             writeln!(
                 formatter,
-                "failed: {} from seed {}; again with:\n  {}",
-                entry.job, entry.seed, entry.report.again
+                "| {job} | {runs} | {cases} | {seconds:.0} | {skipped} | {late} | {failed} |"
             )?;
+        }
+        for entry in self.entries.iter().filter(|entry| entry.has_failed() || entry.was_late()) {
+            let Entry { job, seed, report, .. } = entry;
+            let word = report.verdict.word();
+            writeln!(formatter, "{word}: {job} from seed {seed}; again with:\n  {}", report.again)?;
         }
         Ok(())
     }
@@ -139,20 +152,27 @@ mod tests {
         let folder = zrt_needs::TemporaryFolder::new("ledger");
         let path = folder.join("ledger.jsonl");
         let mut ledger = Ledger::create(&path).unwrap();
-        let verdicts =
-            [Verdict::Passed, Verdict::Failed("first\nlast".into()), Verdict::Skipped("no model".into())];
+        let verdicts = [
+            Verdict::Passed,
+            Verdict::Failed("first\nlast".into()),
+            Verdict::Skipped("no model".into()),
+            Verdict::Late("ended after 1200 s".into()),
+        ];
         for (seed, verdict) in (5..).zip(verdicts) {
             let report = Report { cases: 10, verdict, again: format!("run {seed}") };
             ledger.enter(Entry::new(&Job::Stress, seed, Duration::from_millis(1500), report)).unwrap();
         }
-        assert_eq!(ledger.failures(), 1);
-        let text = ledger.to_string();
-        assert!(
-            text.contains("| stress | 3 | 30 | 4 | 1 | 1 |")
-                || text.contains("| stress | 3 | 30 | 5 | 1 | 1 |"),
-            "{text}"
-        );
-        assert!(text.ends_with("failed: stress from seed 6; again with:\n  run 6\n"), "{text}");
+        assert_eq!((ledger.failures(), ledger.late()), (1, 1));
+        let text = "\
+| job | runs | cases | seconds | skipped | late | failed |
+|---|---:|---:|---:|---:|---:|---:|
+| stress | 4 | 40 | 6 | 1 | 1 | 1 |
+failed: stress from seed 6; again with:
+  run 6
+late: stress from seed 8; again with:
+  run 8
+";
+        assert_eq!(ledger.to_string(), text);
         assert!(ledger.entries[1].to_string().ends_with("failed: last"));
         let lines = std::fs::read_to_string(&path).unwrap();
         let second: serde_json::Value = serde_json::from_str(lines.lines().nth(1).unwrap()).unwrap();

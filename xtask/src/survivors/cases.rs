@@ -3,10 +3,10 @@
 //! Contract: a case is run alone, in a process of its own with one thread, so that what the process comes by is what
 //! the case comes by. A case that does not pass without a mutant, or not in time, is not used and is told.
 
-use super::workers;
 use crate::mirror;
 use crate::process::{self, Ended, Limits};
 use crate::test::{self, TestBinary};
+use crate::workers;
 use std::collections::BTreeSet;
 use std::error::Error;
 use std::fs;
@@ -73,12 +73,15 @@ impl Cases {
             names.extend(list(binary, output)?.into_iter().map(|name| (index, name)));
         }
         println!("== {} cases of {} test binaries, one at a time", names.len(), found.binaries.len());
+        let bar = super::progress(names.len(), "cases");
         let record = |number: usize| {
+            bar.inc(1);
             let (binary, name) = &names[number];
             let path = output.join(format!("reached-{number}"));
             found.recorded(*binary, name, &path).map_err(|error| format!("{name}: {error}"))
         };
-        found.cases = workers::each(workers, names.len(), "cases", record)?;
+        found.cases = workers::each(workers, names.len(), record)?;
+        bar.finish_and_clear();
         found.tell_useless();
         Ok(found)
     }

@@ -11,8 +11,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-/// Longest that cargo may take to describe the workspace.
-const METADATA_LIMIT: Duration = Duration::from_secs(5 * 60);
+/// Longest that the compiler may take to say which it is: rustup may fetch it first.
+const VERSION_LIMIT: Duration = Duration::from_secs(5 * 60);
+
 /// The packages of the workspace, by folder.
 pub struct Workspace {
     root: PathBuf,
@@ -20,17 +21,10 @@ pub struct Workspace {
 }
 
 impl Workspace {
-    /// Asks cargo. `output` is a folder for what it says.
-    pub fn read(root: &Path, output: &Path) -> Result<Workspace, Box<dyn Error>> {
+    /// Asks cargo.
+    pub fn read(root: &Path) -> Result<Workspace, Box<dyn Error>> {
         let root = root.canonicalize()?;
-        let mut command = Command::new(mirror::cargo());
-        command.args(["metadata", "--locked", "--no-deps", "--format-version", "1"]).current_dir(&root);
-        let limits = Limits { time: METADATA_LIMIT, memory_bytes: u64::MAX };
-        let said = process::listen(&mut command, &output.join("metadata"), limits)?;
-        match said.ended.failure() {
-            None => Ok(Workspace { packages: packages(&serde_json::from_str(&said.output)?, &root), root }),
-            Some(reason) => Err(format!("cargo metadata: {reason}: {}", said.errors).into()),
-        }
+        Ok(Workspace { packages: packages(&process::cargo_metadata(&root)?, &root), root })
     }
 
     /// The packages of these folders.
@@ -59,7 +53,7 @@ impl Workspace {
 
 /// What the compiler says of itself. `output` is a folder for that.
 pub fn compiler(output: &Path) -> Result<String, Box<dyn Error>> {
-    let limits = Limits { time: METADATA_LIMIT, memory_bytes: u64::MAX };
+    let limits = Limits { time: VERSION_LIMIT, memory_bytes: u64::MAX };
     let said = process::listen(Command::new("rustc").arg("-vV"), &output.join("compiler"), limits)?;
     match said.ended.failure() {
         None => Ok(said.output),

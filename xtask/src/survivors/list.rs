@@ -7,8 +7,10 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-/// Longest that listing may take.
-const LIST_LIMIT: Duration = Duration::from_secs(5 * 60);
+/// The version whose lists are read.
+const VERSION: &str = "27.1.0";
+/// What it may take to list.
+const LIMITS: Limits = Limits { time: Duration::from_secs(5 * 60), memory_bytes: u64::MAX };
 
 /// What a mutant changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
@@ -78,17 +80,32 @@ pub fn list(
     packages: &[&str],
     output: &Path,
 ) -> Result<Vec<Mutant>, Box<dyn Error>> {
+    check_version(program, output)?;
     let mut command = Command::new(program);
-    command.args(["mutants", "--list", "--json"]).current_dir(root).env("CARGO", crate::mirror::cargo());
+    command.args(["mutants", "--list", "--json"]).current_dir(root).env("CARGO", process::cargo_program());
     command.args(packages.iter().flat_map(|package| ["--package", package]));
-    let limits = Limits { time: LIST_LIMIT, memory_bytes: u64::MAX };
-    let said = process::listen(&mut command, &output.join("list"), limits).map_err(|error| {
-        let install = "`cargo install cargo-mutants@27.1.0`, or name it with --cargo-mutants";
-        format!("{} cannot be started ({error}): {install}", program.display())
-    })?;
+    let said = process::listen(&mut command, &output.join("list"), LIMITS)?;
     match said.ended.failure() {
         None => parse(&said.output),
         Some(reason) => Err(format!("cargo-mutants lists nothing ({reason}): {}", said.errors).into()),
+    }
+}
+
+/// Refuses another version: which mutants there are, and what they are called, is its own.
+fn check_version(program: &Path, output: &Path) -> Result<(), Box<dyn Error>> {
+    let install = format!("`cargo install cargo-mutants@{VERSION}`, or name it with --cargo-mutants");
+    let mut command = Command::new(program);
+    command.args(["mutants", "--version"]);
+    let said = process::listen(&mut command, &output.join("version"), LIMITS)
+        .map_err(|error| format!("{} cannot be started ({error}): {install}", program.display()))?;
+    match said.output.trim() == format!("cargo-mutants {VERSION}") {
+        true => Ok(()),
+        false => Err(format!(
+            "{} says that it is {:?}, not cargo-mutants {VERSION}: {install}",
+            program.display(),
+            said.output.trim()
+        )
+        .into()),
     }
 }
 
@@ -117,6 +134,13 @@ mod tests {
         assert_eq!(mutant.function.unwrap().name, "f");
         assert_eq!(parse(&listed("Unheard")).unwrap()[0].genre, Genre::Other);
         assert!(parse("{}").is_err());
+    }
+
+    #[test]
+    fn another_version_is_refused() {
+        let folder = zrt_needs::TemporaryFolder::new("list-version");
+        let error = list(Path::new("/bin/echo"), &folder, &[], &folder).unwrap_err().to_string();
+        assert!(error.contains("\"mutants --version\", not cargo-mutants 27.1.0"), "{error}");
     }
 
     #[test]

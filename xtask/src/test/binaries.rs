@@ -7,15 +7,13 @@
 use super::left_out::{self, Part};
 use super::skips::{self, RanBinary};
 use crate::process;
+use crate::workers;
 use serde_json::Value;
-use std::collections::BTreeMap;
 use std::error::Error;
 use std::ffi::OsString;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Longest that a test binary may take.
@@ -103,8 +101,7 @@ impl TestBinary {
 
 /// Compiles tests; `what` chooses: [`ALL_TESTS`], or other arguments of `cargo test`.
 pub fn build(what: &[&str]) -> Result<Vec<TestBinary>, Box<dyn Error>> {
-    let program = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
-    let mut command = Command::new(program);
+    let mut command = process::cargo();
     command.args(["test", "--locked", "--no-run", "--quiet", "--message-format=json-render-diagnostics"]);
     let output = command.args(what).stderr(Stdio::inherit()).output()?;
     if !output.status.success() {
@@ -143,35 +140,7 @@ pub fn run(jobs: &[Job<'_>]) -> Result<Vec<RanBinary>, Box<dyn Error>> {
     for job in jobs {
         std::fs::create_dir_all(&job.surroundings.output_folder)?;
     }
-    let waiting = Mutex::new(jobs.iter().enumerate());
-    let ran = Mutex::new(BTreeMap::new());
-    let (failures, has_failed) = (Mutex::new(Vec::new()), AtomicBool::new(false));
-    std::thread::scope(|scope| {
-        for _ in 0..BINARIES_AT_A_TIME {
-            scope.spawn(|| {
-                while !has_failed.load(Ordering::Relaxed) {
-                    let next = waiting.lock().ok().and_then(|mut waiting| waiting.next());
-                    let Some((place, job)) = next else { return };
-                    match run_one(job) {
-                        Ok(one) => {
-                            lock(&ran).insert(place, one);
-                        }
-                        Err(failure) => {
-                            has_failed.store(true, Ordering::Relaxed);
-                            lock(&failures).push(failure);
-                        }
-                    }
-                }
-            });
-        }
-    });
-    let failures = lock(&failures);
-    let ran = std::mem::take(&mut *lock(&ran));
-    if failures.is_empty() { Ok(ran.into_values().collect()) } else { Err(failures.join("\n").into()) }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    Ok(workers::each(BINARIES_AT_A_TIME, jobs.len(), |index| run_one(&jobs[index]))?)
 }
 
 /// Runs one binary and prints its line; the error is what it wrote.

@@ -243,7 +243,8 @@ const READER: &str = "needs/src/lib.rs";
 /// How sources ask it.
 const ASKS: &str = "zrt_needs::";
 /// What asks for nothing.
-const ASKS_NOTHING: &[&str] = &["zrt_needs::Random", "zrt_needs::TemporaryFolder"];
+const ASKS_NOTHING: &[&str] =
+    &["zrt_needs::Random", "zrt_needs::TemporaryFolder", "zrt_needs::refused_by_the_system"];
 
 /// Code that asks for other targets: the file, and what names it in their sources.
 const HELPERS: &[(&str, &[&str])] = &[
@@ -422,7 +423,8 @@ mod tests {
         put(
             &root,
             "device/tests/draws.rs",
-            "zrt_needs::Random::new(1); zrt_needs::TemporaryFolder::new(\"a\")",
+            "zrt_needs::Random::new(1); zrt_needs::TemporaryFolder::new(\"a\"); \
+             zrt_needs::refused_by_the_system(\"a\")",
         );
         let findings = check(&root).unwrap().join("\n");
         for unlisted in ["kmd/asks", "tests/uses", "tests/part", "device/zrt_device"] {

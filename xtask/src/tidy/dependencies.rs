@@ -4,11 +4,11 @@
 //! column "must not know" and the packages that these words mean. What a crate is compiled with counts, on any path
 //! through the workspace; what only its tests use does not. Read from `cargo metadata`.
 
+use crate::process;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 use std::path::Path;
-use std::process::Command;
 
 /// What a crate may not reach.
 struct Rule {
@@ -158,14 +158,7 @@ type Workspace = BTreeMap<String, (String, BTreeSet<String>)>;
 
 /// Findings for the repository at `root`.
 pub fn check(root: &Path) -> Result<Vec<String>, Box<dyn Error>> {
-    let program = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
-    let mut command = Command::new(program);
-    command.args(["metadata", "--no-deps", "--locked", "--format-version", "1"]).current_dir(root);
-    let output = command.output()?;
-    if !output.status.success() {
-        return Err(format!("cargo metadata: {}", String::from_utf8_lossy(&output.stderr)).into());
-    }
-    let workspace = read(&serde_json::from_slice(&output.stdout)?)?;
+    let workspace = read(&process::cargo_metadata(root)?)?;
     let architecture = std::fs::read_to_string(root.join("ARCHITECTURE.md"))?;
     let mut findings = check_workspace(&workspace);
     findings.extend(check_columns(&architecture));

@@ -5,10 +5,10 @@
 //! compiled twice. Where one is found, `[workspace.dependencies]` names the missing features. Read from `cargo tree`,
 //! within a second.
 
+use crate::process;
 use std::collections::BTreeSet;
 use std::error::Error;
 use std::path::Path;
-use std::process::Command;
 
 /// The package that is compiled before the workspace and without it.
 const ALONE: &str = "xtask";
@@ -29,8 +29,7 @@ fn compare(alone: &BTreeSet<String>, all: &BTreeSet<String>) -> Vec<String> {
 
 /// Packages with version and features.
 fn tree(root: &Path, which: &[&str]) -> Result<BTreeSet<String>, Box<dyn Error>> {
-    let program = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
-    let mut command = Command::new(program);
+    let mut command = process::cargo();
     command.args(["tree", "--locked", "--prefix", "none", "--no-dedupe", "--format", "{p} {f}"]).args(which);
     let output = command.current_dir(root).output()?;
     if !output.status.success() {
