@@ -1,6 +1,7 @@
 //! What test cases need beyond the repository, and the record of those that did not run for want of it.
 //!
-//! Contract: a case asks here for further models ([`models`]), kernel headers ([`headers`]) or programs ([`programs`]).
+//! Contract: a case asks here for further models ([`models`]), kernel headers ([`headers`]) or programs ([`programs`]), or
+//! tells what the system refuses ([`refused_by_the_system`]).
 //! What is absent is recorded once for each case: a line `case<TAB>reason` is appended to the file that [`SKIPS`]
 //! names, and a line goes past the test harness's capture to standard error. What is absent although the environment
 //! promises it panics: a skipped case is then a failed one. For tests only: any crate that depends on it does so as a
@@ -95,6 +96,12 @@ pub fn nightly_core() -> bool {
     };
     Given::from_environment().skip(&case(), missing);
     false
+}
+
+/// Records that the case does not run here, for what the system refuses. Nothing promises what this tells of: a case
+/// that finds anything else than that refusal is to fail.
+pub fn refused_by_the_system(reason: &str) {
+    Given::from_environment().skip(&case(), reason);
 }
 
 /// Fetches the dependencies of the libraries in a folder if they are missing; returns whether they are there now.

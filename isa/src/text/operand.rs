@@ -113,16 +113,14 @@ const FLOATS: [Float; 9] = [
 ];
 
 fn inline(out: &mut Formatter<'_>, code: u8, data: DataType) -> Result {
-    match Operand::Inline(code).inline_integer() {
-        Some(number) => write!(out, "{number}"),
-        None => {
-            let float = &FLOATS[usize::from(code.saturating_sub(240)).min(FLOATS.len() - 1)];
-            match data {
-                DataType::B16 | DataType::I16 | DataType::U16 => write!(out, "{:#x}", float.half),
-                _ if code == 248 && data.bits() == 64 => out.write_str("0.15915494309189532"),
-                _ => out.write_str(float.text),
-            }
-        }
+    if let Some(number) = Operand::Inline(code).inline_integer() {
+        return write!(out, "{number}");
+    }
+    match (FLOATS.get(usize::from(code.wrapping_sub(240))), data) {
+        (None, _) => out.write_str("src_unknown"),
+        (Some(float), DataType::B16 | DataType::I16 | DataType::U16) => write!(out, "{:#x}", float.half),
+        (Some(_), _) if code == 248 && data.bits() == 64 => out.write_str("0.15915494309189532"),
+        (Some(float), _) => out.write_str(float.text),
     }
 }
 

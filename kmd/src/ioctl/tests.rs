@@ -347,7 +347,7 @@ fn errors_that_every_request_can_get_say_what_to_do() {
             (Errno::EBADF, ["after a fork", "open the device again"]),
             (Errno::ENODEV, ["VM is not acquired", "open it again"]),
             (Errno::EACCES, ["not permitted", "check the render group"]),
-            (Errno(18), ["", "see the kernel log"]),
+            (Errno(18), ["see the kernel log"; 2]),
         ] {
             let text = refusal(command, errno);
             assert!(words.iter().all(|word| text.contains(word)), "{} {errno}: {text}", C::NAME);

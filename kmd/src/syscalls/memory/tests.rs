@@ -45,16 +45,20 @@ fn a_dropped_reservation_is_given_back_with_its_guard() {
     // So long that nothing else of this process is placed around its middle meanwhile.
     let len = 1 << 42;
     let reservation = Reservation::new(len, 4096).unwrap();
-    let middle = reservation.address() + len as u64 / 2;
-    let is_mapped = || {
+    let start = reservation.address();
+    let (middle, guard) = (start + len as u64 / 2, start + len as u64);
+    let ranges = || -> Vec<std::ops::Range<u64>> {
         let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
-        maps.lines().filter_map(Line::parse).any(|line| (line.start..line.end).contains(&middle))
+        maps.lines().filter_map(Line::parse).map(|line| line.start..line.end).collect()
     };
+    let holds_both = |range: &std::ops::Range<u64>| range.contains(&middle) && range.contains(&guard);
     let clone = reservation.clone();
     drop(reservation);
-    assert!(is_mapped(), "a clone of it is left");
+    assert!(ranges().iter().any(holds_both), "a clone of it is left");
     drop(clone);
-    assert!(!is_mapped());
+    assert!(!ranges().iter().any(|range| range.contains(&middle)));
+    // Another thread may map something there meanwhile, from the end of the gap downwards: never at just this address.
+    assert!(!ranges().iter().any(|range| range.start == guard), "the guard is left");
 }
 
 #[test]
@@ -67,9 +71,11 @@ fn a_file_says_how_long_it_is_and_how_much_of_it_is_there() {
     assert_eq!((mapping.len(), mapping.is_empty()), (1 << 30, false));
     mapping.view().store_u32(0, 1);
     mapping.view().store_u32((1 << 30) - 4, 1);
-    assert_eq!(file.resident_bytes(), Ok(8192), "the first page and the last");
+    // The system may give more than a page at a time, if it has huge ones for shared memory.
+    let resident = file.resident_bytes().unwrap();
+    assert!(resident >= 8192 && resident % 4096 == 0, "the first page and the last: {resident}");
     file.release(0, 4096).unwrap();
-    assert_eq!(file.resident_bytes(), Ok(4096));
+    assert_eq!(file.resident_bytes(), Ok(resident - 4096));
     assert_eq!(mapping.view().load_u32((1 << 30) - 4), 1, "as long as before");
 }
 
