@@ -104,6 +104,20 @@ mod tests {
         }
     }
 
+    /// Rounding is asked for of weights of 16 bits only; other floats are used as they are, whatever the mode.
+    #[test]
+    fn floats_are_rounded_to_the_weights_type_where_that_has_16_bits() {
+        for mode in Activations::ALL {
+            for kind in [TensorKind::F16, TensorKind::BF16] {
+                let wanted = if mode == F16 { F16 } else { F32 };
+                assert_eq!(mode.of_floats(kind), wanted, "{mode:?}, {kind}");
+            }
+            for kind in [TensorKind::F32, TensorKind::FP8, TensorKind::Q4_0] {
+                assert_eq!(mode.of_floats(kind), F32, "{mode:?}, {kind}");
+            }
+        }
+    }
+
     #[test]
     fn names_are_those_of_command_lines_and_are_read_back() {
         assert_eq!(Activations::ALL.map(Activations::name), ["f32", "a8", "a16", "f16"]);

@@ -359,6 +359,7 @@ fn set_barriers(instructions: &mut [Instruction], values: &[(Value, Place)]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::weights::{WeightClass, WeightId};
     use proptest::prelude::*;
 
     #[test]
@@ -383,7 +384,7 @@ mod tests {
 
     #[test]
     fn a_product_is_added_where_nobody_else_reads_it() {
-        let weight = crate::weights::WeightId::new(crate::weights::WeightClass::Down, 0);
+        let weight = WeightId::new(WeightClass::Down, 0);
         let activations = Activations::F32;
         let matmul = |input| Operation::Matmul { weight, input, activations, output: ValueId(9) };
         let add = |hidden, addend| Operation::ResidualAdd { hidden, addend };
@@ -408,11 +409,7 @@ mod tests {
         let quantise = |input| Operation::Quantise { input, activations: Activations::A8, output: integers };
         let attention = Operation::Attention { query: input, output, layer: 0, window: None };
         for made in [
-            Operation::RmsNorm {
-                input,
-                weight: crate::weights::WeightId::new(crate::weights::WeightClass::Down, 0),
-                output,
-            },
+            Operation::RmsNorm { input, weight: WeightId::new(WeightClass::Down, 0), output },
             Operation::SwiGlu { gate: input, up: input, output },
             Operation::GeGlu { gate: input, up: input, output },
             attention,
@@ -434,7 +431,7 @@ mod tests {
     #[test]
     fn operations_touch_the_state_and_the_cache_besides_their_values() {
         let (a, b) = (ValueId(0), ValueId(1));
-        let weight = crate::weights::WeightId::new(crate::weights::WeightClass::Embedding, 0);
+        let weight = WeightId::new(WeightClass::Embedding, 0);
         let (state, cache) = (Resource::StepState, Resource::Cache { layer: 3 });
         let layout = crate::rope::RopeLayout::Halves;
         let cases: [(Operation, &[Resource], &[Resource]); 6] = [
@@ -462,6 +459,20 @@ mod tests {
                 operation.name()
             );
         }
+    }
+
+    #[test]
+    fn an_instruction_is_told_with_its_epilogue() {
+        let (hidden, addend) = (ValueId(0), ValueId(1));
+        let weight = WeightId::new(WeightClass::Down, 3);
+        let matmul =
+            Operation::Matmul { weight, input: hidden, activations: Activations::F32, output: addend };
+        let of = |operation| Node { operation, layer: Some(3) };
+        let epilogue = of(Operation::ResidualAdd { hidden, addend });
+        let told = |node, epilogue| Instruction { node, epilogue, barrier_before: true }.to_string();
+        assert_eq!(told(of(matmul), None), "matmul blk.3.ffn_down.weight");
+        assert_eq!(told(of(matmul), Some(epilogue)), "matmul blk.3.ffn_down.weight + residual_add");
+        assert_eq!(told(epilogue, None), "residual_add of layer 3");
     }
 
     #[test]

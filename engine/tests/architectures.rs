@@ -4,8 +4,10 @@
 mod made;
 
 use made::{Made, Pair, WIDTH};
+use zrt_engine::activations::Activations;
 use zrt_engine::config::{ModelConfig, Window};
 use zrt_engine::gguf::TensorKind;
+use zrt_engine::layers::decode_step;
 use zrt_engine::rope::RopeLayout;
 use zrt_engine::rope::{Rope, RopeScaling, Yarn};
 use zrt_engine::rope_table::rope_tables;
@@ -288,4 +290,78 @@ fn tensors_that_are_missing_or_have_no_place_are_named() {
         error.starts_with("tensor `blk.0.attn_q.bias` has no place in a model of this architecture"),
         "{error}"
     );
+}
+
+/// Of what a layer consists, by llama.cpp's graphs of the architectures.
+#[test]
+fn layers_are_those_of_the_architectures() {
+    let projections = "rms_norm blk.0.attn_norm.weight\nmatmul blk.0.attn_q.weight\nmatmul blk.0.attn_k.weight\n\
+        matmul blk.0.attn_v.weight\n";
+    let attention = "rope of layer 0\nrope of layer 0\nkv_write of layer 0\nattention of layer 0\n\
+        matmul blk.0.attn_output.weight\n";
+    let feed_forward = "residual_add of layer 0\nrms_norm blk.0.ffn_norm.weight\nmatmul blk.0.ffn_gate.weight\n\
+        matmul blk.0.ffn_up.weight\n";
+    let down = "matmul blk.0.ffn_down.weight\n";
+    let [swiglu, geglu] = ["swiglu", "geglu"].map(|gate| format!("{gate} of layer 0\n{down}"));
+    let biases = "bias_add blk.0.attn_q.bias\nbias_add blk.0.attn_k.bias\nbias_add blk.0.attn_v.bias\n";
+    let norms = "qk_norm blk.0.attn_q_norm.weight\nqk_norm blk.0.attn_k_norm.weight\n";
+    let [after_attention, after_feed_forward] =
+        ["attention", "ffw"].map(|part| format!("rms_norm blk.0.post_{part}_norm.weight\n"));
+    let layers = [
+        ("llama", format!("{projections}{attention}{feed_forward}{swiglu}")),
+        ("qwen2", format!("{projections}{biases}{attention}{feed_forward}{swiglu}")),
+        ("qwen3", format!("{projections}{norms}{attention}{feed_forward}{swiglu}")),
+        (
+            "gemma3",
+            format!(
+                "scale\n{projections}{norms}{attention}{after_attention}{feed_forward}{geglu}{after_feed_forward}"
+            ),
+        ),
+    ];
+    for (architecture, layer) in layers {
+        let graph = decode_step(&file(architecture).load().unwrap(), Activations::F32);
+        let found: Vec<String> = graph.nodes.iter().map(ToString::to_string).collect();
+        let wanted = format!(
+            "embed token_embd.weight\n{layer}residual_add of layer 0\nrms_norm output_norm.weight\n\
+             matmul token_embd.weight\nsample"
+        );
+        assert_eq!(found.join("\n"), wanted, "{architecture}");
+    }
+}
+
+/// By hand: an embedding of 16 rows, matrices of 256 by 256 and, of keys and values, by 128; three norms.
+#[test]
+fn parameters_are_the_elements_of_all_weights() {
+    let tied = 16 * 256 + 5 * 256 * 256 + 2 * 128 * 256 + 3 * 256;
+    assert_eq!(file("llama").load().unwrap().parameter_count(), tied);
+    let own = file("llama").with_matrix("output.weight", WIDTH, 16).load().unwrap();
+    assert_eq!((own.parameter_count(), own.weight_bytes()), (tied + 16 * 256, (tied + 16 * 256) * 4));
+}
+
+/// Vectors are of F32; rows of floats are read in fours.
+#[test]
+fn types_of_tensors_and_lengths_of_rows_are_those_that_kernels_read() {
+    for kind in [TensorKind::F16, TensorKind::BF16, TensorKind::Q8_0] {
+        let made = file("llama").of_kind("blk.0.ffn_norm.weight", kind);
+        let wanted =
+            format!("tensor `blk.0.ffn_norm.weight` is of type {kind}, for which there is no kernel");
+        assert_eq!(refusal(&made), wanted);
+    }
+    for kind in [TensorKind::F32, TensorKind::F16, TensorKind::BF16] {
+        let with_columns = |columns: u64| {
+            Made::new("llama", kind)
+                .with("feed_forward_length", Pair::Number(columns as u32))
+                .shaped("blk.0.ffn_gate.weight", &[WIDTH, columns])
+                .shaped("blk.0.ffn_up.weight", &[WIDTH, columns])
+                .shaped("blk.0.ffn_down.weight", &[columns, WIDTH])
+        };
+        config(&with_columns(100));
+        for columns in [97, 98, 99] {
+            let wanted = format!(
+                "tensor `blk.0.ffn_down.weight`: rows of {columns} elements do not divide into what type {kind} \
+                 needs"
+            );
+            assert_eq!(refusal(&with_columns(columns)), wanted);
+        }
+    }
 }

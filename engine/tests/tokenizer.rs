@@ -177,6 +177,22 @@ fn streamed_text_waits_for_whole_characters() {
     assert_eq!(decoder.finish(), "\u{fffd}");
 }
 
+/// What can be no character whatever follows comes out at once.
+#[test]
+fn streamed_text_waits_for_nothing_else() {
+    let byte =
+        |wanted: u8| (0..4096).find(|id| TALES.piece(*id) == Some(&[wanted][..])).expect("a token of each");
+    let mut decoder = StreamDecoder::new();
+    let mut push = |id: u32| decoder.push(&TALES, id);
+    assert_eq!([push(byte(0xff)), push(4096)], ["\u{fffd}", "\u{fffd}"]);
+    assert_eq!([push(byte(b'a')), push(byte(0x80))], ["a", "\u{fffd}"]);
+    // The beginning of a character, and then what does not continue it.
+    assert_eq!([push(byte(0xc3)), push(byte(b'b'))], ["", "\u{fffd}b"]);
+    assert_eq!([push(byte(0xe5)), push(byte(0xa4)), push(byte(0xff))], ["", "", "\u{fffd}\u{fffd}"]);
+    assert_eq!([push(byte(0xf0)), push(byte(0x9f)), push(byte(0xa6)), push(byte(0x99))], ["", "", "", "🦙"]);
+    assert_eq!(decoder.finish(), "");
+}
+
 #[test]
 fn long_words_take_no_quadratic_time() {
     let started = std::time::Instant::now();
@@ -281,6 +297,10 @@ impl Header {
         self.numbers("tokenizer.ggml.scores", 6, scores, |number| number.to_le_bytes())
     }
 
+    fn bytes(self, key: &str, bytes: &[u8]) -> Header {
+        self.numbers(key, 0, bytes, |byte| [*byte])
+    }
+
     fn build(self) -> Result<Tokenizer, TokenizerError> {
         let mut file = b"GGUF".to_vec();
         file.extend(3u32.to_le_bytes());
@@ -352,6 +372,58 @@ fn characters_merge_by_rank_and_unknown_ones_become_bytes() {
     assert_eq!(tokenizer.decode(&[6, 9, 10, 7]), " abé\n");
 }
 
+/// What merges make and what is no token falls apart into its characters, of which each may be one.
+#[test]
+fn a_symbol_that_is_no_token_is_its_characters() {
+    let tokens = ["<unk>", "a", "<0x62>", "c", "<0x61>"];
+    let tokenizer = Header::new("gemma4")
+        .texts("tokenizer.ggml.tokens", &tokens)
+        .types(&[2, 1, 6, 1, 6])
+        .texts("tokenizer.ggml.merges", &["a b", "ab c"])
+        .u32("tokenizer.ggml.unknown_token_id", 0)
+        .build()
+        .unwrap();
+    assert_eq!(tokenizer.encode_plain("ab"), [1, 2]);
+    assert_eq!(tokenizer.encode_plain("abcd"), [1, 2, 3, 0]);
+}
+
+/// GGUF's numbers of types; others are text.
+#[test]
+fn kinds_of_tokens_are_those_of_their_numbers() {
+    use TokenKind::{Byte, Control, Normal, Unknown, Unused, UserDefined};
+    let numbers = [-1, 0, 1, 2, 3, 4, 5, 6, 7];
+    let kinds = [Normal, Normal, Normal, Unknown, Control, UserDefined, Unused, Byte, Normal];
+    let texts: Vec<String> = numbers.iter().map(|number| format!("<{number}>")).collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let header =
+        Header::new("gpt2").text("tokenizer.ggml.pre", "gpt-2").texts("tokenizer.ggml.tokens", &texts);
+    let tokenizer = header.types(&numbers).texts("tokenizer.ggml.merges", &[]).build().unwrap();
+    for (id, kind) in kinds.into_iter().enumerate() {
+        assert_eq!(tokenizer.kind(id as u32), Some(kind));
+        // Found in prompts are those that are no text, and everywhere those that users define.
+        let is_found = |tokens: Vec<u32>| tokens == [id as u32];
+        let is_special = matches!(kind, Unknown | Control | UserDefined);
+        assert_eq!(is_found(tokenizer.encode(texts[id])), is_special, "{}", texts[id]);
+        assert_eq!(is_found(tokenizer.encode_plain(texts[id])), kind == UserDefined, "{}", texts[id]);
+    }
+    assert_eq!(tokenizer.kind(9), None);
+}
+
+/// The first counts in prompts; in plain text the first that is always parsed.
+#[test]
+fn of_special_tokens_with_one_text_the_one_that_may_be_parsed_counts() {
+    for (types, parsed, plain) in [
+        ([1, 3, 4, 4], vec![1], vec![2]),
+        ([1, 4, 3, 4], vec![1], vec![1]),
+        ([1, 3, 3, 3], vec![1], vec![0, 0, 0]),
+    ] {
+        let header = Header::new("gpt2").text("tokenizer.ggml.pre", "gpt-2").types(&types);
+        let header = header.texts("tokenizer.ggml.tokens", &["x", "xxx", "xxx", "xxx"]);
+        let tokenizer = header.texts("tokenizer.ggml.merges", &[]).build().unwrap();
+        assert_eq!((tokenizer.encode("xxx"), tokenizer.encode_plain("xxx")), (parsed, plain), "{types:?}");
+    }
+}
+
 fn small_spm() -> Header {
     let tokens = ["<unk>", "<s>", "</s>", "<0x7A>", "▁", "a", "b", "ab", "▁a", "ba"];
     Header::new("llama")
@@ -370,6 +442,9 @@ fn scores_decide_and_ties_go_to_the_left() {
     assert_eq!(tokenizer.encode_plain("aba"), [4, 7, 5]);
     // A byte token, and a byte that has none.
     assert_eq!(tokenizer.encode_plain("zé"), [4, 3, 0, 0]);
+    // Spaces between words are written like the one in front: "▁a▁b" and "▁▁▁a▁", of which ▁a is joined.
+    assert_eq!(tokenizer.encode_plain("a b"), [8, 4, 6]);
+    assert_eq!(tokenizer.encode_plain("  a "), [4, 4, 8, 4]);
     // The space in front comes again after a special token.
     assert_eq!(tokenizer.encode("a</s>a"), [1, 8, 2, 8]);
     assert_eq!(tokenizer.decode(&[1, 8, 2, 3, 4, 6]), " az b");
@@ -378,6 +453,75 @@ fn scores_decide_and_ties_go_to_the_left() {
     assert_eq!(bare.encode("ab"), [7]);
     let defaults = SpecialIds { bos: Some(1), eos: Some(2), eot: None, eom: None, unknown: Some(0) };
     assert_eq!(bare.special_ids(), defaults);
+}
+
+/// Of the kind `t5`: an unknown token, then these.
+fn unigram(pieces: &[(&str, i32, f32)]) -> Header {
+    let texts: Vec<&str> = ["<unk>"].into_iter().chain(pieces.iter().map(|piece| piece.0)).collect();
+    let types: Vec<i32> = [2].into_iter().chain(pieces.iter().map(|piece| piece.1)).collect();
+    let scores: Vec<f32> = [0.0].into_iter().chain(pieces.iter().map(|piece| piece.2)).collect();
+    let header = Header::new("t5").texts("tokenizer.ggml.tokens", &texts).types(&types).scores(&scores);
+    header.u32("tokenizer.ggml.unknown_token_id", 0)
+}
+
+/// An unknown character counts 10 less than the worst ordinary piece, here -60.
+#[test]
+fn a_character_is_unknown_only_if_it_is_no_piece() {
+    let pieces = [("ab", 1, -50.0), ("bc", 1, -1.0), ("u", 5, -1000.0)];
+    let tokenizer = unigram(&pieces).build().unwrap();
+    // -60 - 1 is more than -50 - 60.
+    assert_eq!(tokenizer.encode("abc"), [0, 2]);
+    assert_eq!(tokenizer.encode("ab"), [1]);
+    // A piece, however bad.
+    assert_eq!(tokenizer.encode("u"), [3]);
+    assert_eq!(tokenizer.encode("u!?u"), [3, 0, 3]);
+}
+
+/// Each of a text's spaces is written; one more is put before the first word.
+#[test]
+fn a_space_is_put_in_front_once_where_spaces_are_kept() {
+    let pieces = [("\u{2581}", 1, -1.0), ("a", 1, -1.0), ("b", 1, -1.0)];
+    let with = |prefix: bool, merges: bool| {
+        let header = unigram(&pieces).bool("tokenizer.ggml.add_space_prefix", prefix);
+        header.bool("tokenizer.ggml.remove_extra_whitespaces", merges).build().unwrap()
+    };
+    for (prefix, merges, one, several) in [
+        (false, false, &[2, 1, 3][..], &[1, 1, 2, 1, 1, 3, 1][..]),
+        (true, false, &[1, 2, 1, 3], &[1, 1, 1, 2, 1, 1, 3, 1]),
+        (false, true, &[1, 2, 1, 3], &[1, 2, 1, 3]),
+        (true, true, &[1, 2, 1, 3], &[1, 2, 1, 3]),
+    ] {
+        let tokenizer = with(prefix, merges);
+        assert_eq!(tokenizer.encode("a b"), one, "{prefix} {merges}");
+        assert_eq!(tokenizer.encode("  a  b "), several, "{prefix} {merges}");
+    }
+}
+
+/// The map of one replacement, by hand: the root's children lie at 8 ^ byte; 'A' is there, and at 16 where it begins.
+#[test]
+fn replacements_stop_when_a_text_is_sixteen_times_as_long() {
+    let mut nodes = vec![0u32; 128];
+    let place = 8 ^ usize::from(b'A');
+    (nodes[0], nodes[16]) = (8 << 10, 1 << 31);
+    nodes[place] = u32::from(b'A') | 1 << 8 | ((place ^ 16) as u32) << 10;
+    let mut map = (4 * nodes.len() as u32).to_le_bytes().to_vec();
+    nodes.iter().for_each(|node| map.extend(node.to_le_bytes()));
+    map.extend([&[b'x'; 32][..], b"\0"].concat());
+    let pieces = [("x", 1, -1.0), ("A", 1, -1.0), ("b", 1, -1.0)];
+    let tokenizer = unigram(&pieces).bytes("tokenizer.ggml.precompiled_charsmap", &map).build().unwrap();
+    // Four bytes become 64: that is reached after two of them.
+    let x = "x".repeat(32);
+    for (text, normalised) in [
+        ("A", x.clone()),
+        ("AA", format!("{x}A")),
+        ("AAAA", format!("{x}{x}AA")),
+        ("AAAAA", format!("{x}{x}{x}AA")),
+        ("AbbA", format!("{x}bb{x}")),
+    ] {
+        let id = |letter| pieces.iter().position(|piece| piece.0 == letter).unwrap() as u32 + 1;
+        let wanted: Vec<u32> = normalised.split("").filter(|letter| !letter.is_empty()).map(id).collect();
+        assert_eq!(tokenizer.encode(text), wanted, "{text}");
+    }
 }
 
 #[test]

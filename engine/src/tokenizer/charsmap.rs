@@ -112,6 +112,30 @@ mod tests {
         assert_eq!((map.replacement("B"), map.replacement(""), map.replacement("\0")), (None, None, None));
     }
 
+    /// By hand, the two forms of an offset: the root's children lie at 1 · 256 ^ byte (bit 9 is set), those of 'A' at
+    /// 8 ^ byte. After 'A' no stretch ends, after 'B' one does; where 'C' would be lies a replacement's place.
+    #[test]
+    fn a_stretch_ends_where_its_node_says() {
+        let mut nodes = vec![0u32; 512];
+        let leads_to = |node: usize, children: usize| ((node ^ children) as u32) << 10;
+        let first = 256 ^ usize::from(b'A');
+        nodes[0] = 1 << 10 | 1 << 9;
+        nodes[first] = u32::from(b'A') | leads_to(first, 8);
+        let second = 8 ^ usize::from(b'B');
+        nodes[second] = u32::from(b'B') | 1 << 8 | leads_to(second, 16);
+        nodes[16] = 1 << 31;
+        nodes[8 ^ usize::from(b'C')] =
+            1 << 31 | 1 << 8 | u32::from(b'C') | leads_to(8 ^ usize::from(b'C'), 16);
+        let mut bytes = (4 * nodes.len() as u32).to_le_bytes().to_vec();
+        nodes.iter().for_each(|node| bytes.extend(node.to_le_bytes()));
+        bytes.extend(b"x\0");
+        let map = Charsmap::new(&bytes).expect("a map");
+        assert_eq!((map.replacement("AB"), map.replacement("ABA")), (Some((2, "x")), Some((2, "x"))));
+        for text in ["A", "AA", "AC", "B", "BA"] {
+            assert_eq!(map.replacement(text), None, "{text}");
+        }
+    }
+
     proptest! {
         #[test]
         fn any_map_and_text_have_a_result(

@@ -124,3 +124,28 @@ impl<S, U: Ord> PartialEq for Candidate<S, U> {
 }
 
 impl<S, U: Ord> Eq for Candidate<S, U> {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cmp::Ordering::{Equal, Greater, Less};
+
+    #[test]
+    fn the_urgent_merge_goes_first_and_then_the_left_one() {
+        let candidate = |urgency: u32, left: usize| Candidate {
+            urgency,
+            left,
+            right: left + 1,
+            left_symbol: (),
+            right_symbol: (),
+            joined: (),
+        };
+        for ((urgency, left), order) in
+            [((2, 5), Equal), ((3, 9), Less), ((1, 0), Greater), ((2, 6), Greater), ((2, 4), Less)]
+        {
+            let (one, other) = (candidate(2, 5), candidate(urgency, left));
+            assert_eq!((one.cmp(&other), one.partial_cmp(&other)), (order, Some(order)), "{urgency} {left}");
+            assert_eq!(one == other, order == Equal, "{urgency} {left}");
+        }
+    }
+}

@@ -113,3 +113,25 @@ impl PartialEq for Score {
 }
 
 impl Eq for Score {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scores_are_in_order_and_both_zeros_are_one() {
+        let ascending = [f32::NEG_INFINITY, -2.5, -0.0, 0.0, 1e-30, 7.0, f32::INFINITY, f32::NAN];
+        for (at, one) in ascending.into_iter().enumerate() {
+            for (beside, other) in ascending.into_iter().enumerate() {
+                let wanted = if one == 0.0 && other == 0.0 { Ordering::Equal } else { at.cmp(&beside) };
+                let (one, other) = (Score(one), Score(other));
+                assert_eq!(
+                    (one.cmp(&other), one.partial_cmp(&other)),
+                    (wanted, Some(wanted)),
+                    "{at} {beside}"
+                );
+                assert_eq!(one == other, wanted.is_eq(), "{at} {beside}");
+            }
+        }
+    }
+}

@@ -199,6 +199,17 @@ mod tests {
         assert_eq!(find(&[], "text", true).tokens, []);
     }
 
+    /// By hand: a sum of what is read from each byte on. The byte that ends a likeness, or follows a token, is read too.
+    #[test]
+    fn a_text_is_read_for_as_long_as_some_token_goes_on_the_same_way() {
+        let tokens = of(&["abc", "bd", "c"]);
+        for (text, bytes_read) in
+            [("abx", 3 + 2 + 1), ("abc", 3 + 2 + 1), ("xxxx", 4), ("abdc", 3 + 3 + 1 + 1)]
+        {
+            assert_eq!(find(&tokens, text, true).bytes_read, bytes_read, "{text}");
+        }
+    }
+
     #[test]
     fn a_longer_text_than_any_vocabulary_has_is_refused() {
         let texts: StringList = ["a".repeat(256), "b".repeat(257)].iter().map(String::as_str).collect();

@@ -95,6 +95,13 @@ mod tests {
     use super::*;
 
     #[test]
+    fn either_of_two_classes_has_the_bits_of_both() {
+        let letter = Class::LETTER.or(Class::UPPER);
+        assert!(letter.is(Class::LETTER) && letter.is(Class::UPPER) && !letter.is(Class::LOWER));
+        assert!(letter.or(Class::LETTER) == letter && Class::LETTER.or(letter) == letter);
+    }
+
+    #[test]
     fn categories_are_those_of_the_standard() {
         // Code points and categories as UnicodeData.txt lists them.
         let cases = [

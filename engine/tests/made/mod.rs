@@ -153,6 +153,12 @@ impl Made {
         self
     }
 
+    /// The type of a tensor.
+    pub fn of_kind(mut self, name: &str, kind: TensorKind) -> Made {
+        self.tensors.iter_mut().find(|tensor| tensor.name == name).unwrap().kind = kind;
+        self
+    }
+
     pub fn load(&self) -> Result<Model, ModelError> {
         let mut file = b"GGUF\x03\0\0\0".to_vec();
         file.extend((self.tensors.len() as u64).to_le_bytes());
