@@ -3,7 +3,7 @@
 
 mod folder;
 
-use folder::{Made, byte_tokenizer, with_header, words};
+use folder::{Made, byte_tokenizer, refusal, with_header, words};
 use serde_json::{Value, json};
 use std::f64::consts::TAU;
 use zrt_engine::gguf::Gguf;
@@ -15,10 +15,6 @@ const NO_EMBEDDING: &str = "tensor \"model.embed_tokens.weight\" is missing";
 
 fn opened(made: &Made) -> Gguf {
     made.open().unwrap_or_else(|error| panic!("{}", words(&error)))
-}
-
-fn refusal(made: &Made) -> String {
-    made.open().err().map(|error| words(&error)).unwrap_or_default()
 }
 
 fn refused(made: &Made, wanted: &str) {
@@ -339,6 +335,47 @@ fn headers_are_read_up_to_their_limits() {
     assert_eq!(one("I8", &[0], 16, 16), NO_EMBEDDING);
 }
 
+#[test]
+fn headers_whose_parts_do_not_fit_are_refused() {
+    let entry = |name: &str, dtype: &str, shape: &str, offsets: &str| {
+        format!("{name:?}:{{\"dtype\":{dtype:?},\"shape\":{shape},\"data_offsets\":{offsets}}}")
+    };
+    let one = |dtype: &str, shape: &str, offsets: &str| {
+        with_file(with_header(&format!("{{{}}}", entry("a", dtype, shape, offsets)), &[0; 16]))
+    };
+    for (found, wanted) in [
+        (with_file(Vec::new()), "it is cut: a header of 0 bytes does not fit into 0"),
+        (with_file(vec![200, 0, 0, 0, 0, 0, 0, 0, b'{']), "a header of 200 bytes does not fit into 9"),
+        (with_file(vec![0xff; 16]), "above the limit of 100000000"),
+        (with_file(with_header("[]", &[])), "an object is needed"),
+        (with_file(with_header("{} x", &[])), "the end of the file is needed"),
+        (with_file(with_header("{\"a\": {\"dtype\": \"F32\"}}", &[])), "tensor \"a\" has no `shape`"),
+        (one("F12", "[4]", "[0,16]"), "the unknown type \"F12\""),
+        (one("F32", "[4]", "[0,12]"), "which is not its size"),
+        (one("F32", "[4]", "[16,0]"), "which is not its size"),
+        (one("F32", "[5]", "[0,20]"), "ends at byte 20 of 16"),
+        (one("F32", "[4294967296,4294967296]", "[0,0]"), "which is not its size"),
+        (one("F32", "[-1]", "[0,16]"), "a whole number from 0"),
+        (one("F32", "[4]", "[0,16,32]"), "has no two `data_offsets`"),
+        (
+            with_file(with_header(
+                &format!("{{{},{}}}", entry("a", "I8", "[9]", "[0,9]"), entry("b", "I8", "[8]", "[8,16]")),
+                &[0; 16],
+            )),
+            "tensors \"a\" and \"b\" share bytes",
+        ),
+        (
+            with_file(with_header(
+                &format!("{{{},{}}}", entry("a", "I8", "[8]", "[0,8]"), entry("a", "I8", "[8]", "[8,16]")),
+                &[0; 16],
+            )),
+            "tensor \"a\" occurs twice",
+        ),
+    ] {
+        assert!(found.contains(wanted), "{found:?} for {wanted:?}");
+    }
+}
+
 /// Tensors may touch, and one without elements lies nowhere.
 #[test]
 fn tensors_share_no_byte() {
@@ -415,4 +452,62 @@ fn a_folder_is_as_long_as_the_file_that_it_stands_for() {
     let data: u64 = made.tensors.iter().map(|(_, _, _, bytes)| bytes.len() as u64).sum();
     assert_eq!((begin % 32, gguf.file_bytes()), (0, begin + data));
     assert_eq!(gguf.tensor_bytes_total(), data);
+}
+
+#[test]
+fn weights_have_the_shapes_of_vectors_and_of_matrices() {
+    let of = |name: &str, shape: &[u64]| {
+        let made = Made::llama().tensor(name, "F32", shape, ones(shape.iter().product()));
+        (refusal(&made), format!("tensor {name:?} has shape {shape:?}, but a"))
+    };
+    for shape in [&[][..], &[0], &[1, 64], &[64, 1], &[0, 64]] {
+        let (error, wanted) = of("model.norm.weight", shape);
+        assert_eq!(error, format!("{wanted} vector is needed"));
+    }
+    for shape in [&[][..], &[0], &[6144], &[0, 64], &[96, 0], &[96, 64, 1], &[1, 96, 64]] {
+        let (error, wanted) = of("model.layers.0.mlp.up_proj.weight", shape);
+        assert_eq!(error, format!("{wanted} matrix is needed"));
+    }
+}
+
+/// A pair of llama's heads becomes two rows that lie side by side.
+#[test]
+fn heads_of_queries_and_keys_have_even_numbers_of_rows() {
+    for (part, heads, rows) in [("q_proj", 4, [56, 64, 72]), ("k_proj", 2, [28, 32, 36])] {
+        let name = format!("model.layers.0.self_attn.{part}.weight");
+        let with_rows = |rows: u64| Made::llama().tensor(&name, "F32", &[rows, 64], ones(rows * 64));
+        for rows in rows {
+            opened(&with_rows(rows));
+            for odd in [rows - 1, rows + 1, rows + heads] {
+                let wanted = format!(
+                    "tensor {name:?} has shape [{odd}, 64], but an even number of rows for each of {heads} heads \
+                     is needed"
+                );
+                assert_eq!(refusal(&with_rows(odd)), wanted);
+            }
+        }
+    }
+    // Nothing changes places in values, and in other types.
+    let name = "model.layers.0.self_attn.v_proj.weight";
+    opened(&Made::llama().tensor(name, "F32", &[31, 64], ones(31 * 64)));
+    let name = "model.layers.0.self_attn.k_proj.weight";
+    opened(&of_type("qwen2").tensor(name, "F32", &[31, 64], ones(31 * 64)));
+}
+
+#[test]
+fn scales_of_a_row_share_its_columns_evenly() {
+    let name = "model.layers.0.mlp.down_proj.weight";
+    let codes = Made::llama().tensor(name, "I8", &[64, 96], vec![0; 64 * 96]);
+    let with_scales = |shape: &[u64]| {
+        let count = shape.iter().product();
+        refusal(&codes.clone().tensor(&format!("{name}_scale"), "F32", shape, ones(count)))
+    };
+    for shape in [&[64, 1][..], &[64, 3], &[64], &[], &[1], &[1, 1]] {
+        assert_eq!(with_scales(shape), "", "{shape:?}");
+    }
+    // 0 scales; 2, for 48 columns each; 4; 6, for 16 each; other numbers of rows and dimensions.
+    for shape in [&[64, 0][..], &[64, 2], &[64, 4], &[64, 6], &[63, 1], &[1, 64], &[0], &[64, 1, 1]] {
+        let wanted = "but scales of 64 x 96 for blocks of whole 32 columns is needed";
+        assert_eq!(with_scales(shape), format!("tensor \"{name}_scale\" has shape {shape:?}, {wanted}"));
+    }
 }

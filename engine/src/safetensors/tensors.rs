@@ -267,9 +267,9 @@ fn weight(
             let add = if is_norm && config.architecture == Architecture::Gemma3 { 1.0 } else { 0.0 };
             (TensorKind::F32, Recipe::Vector { add })
         }
-        Dtype::F32 if !is_vector => (TensorKind::F32, Recipe::Rows),
-        Dtype::F16 if !is_vector => (TensorKind::F16, Recipe::Rows),
-        Dtype::BF16 if !is_vector => (TensorKind::BF16, Recipe::Rows),
+        Dtype::F32 => (TensorKind::F32, Recipe::Rows),
+        Dtype::F16 => (TensorKind::F16, Recipe::Rows),
+        Dtype::BF16 => (TensorKind::BF16, Recipe::Rows),
         Dtype::F8E4M3 | Dtype::I8 if !is_vector => {
             if columns % BLOCK_COLUMNS != 0 {
                 return Err(shape("a multiple of 32 columns"));

@@ -95,7 +95,7 @@ struct Tokens {
 
 impl Tokens {
     fn put(&mut self, id: u64, text: &str, kind: i32) -> Result<(), SafetensorsError> {
-        if id >= self.rows || self.text.len() + text.len() > u32::MAX as usize {
+        if id >= self.rows {
             let (token, rows) = (text.chars().take(80).collect(), self.rows);
             return Err(SafetensorsError::TokenId { token, id, rows });
         }
@@ -103,6 +103,7 @@ impl Tokens {
         if self.entries.len() <= index {
             self.entries.resize(index + 1, (0, 0, 0));
         }
+        // Texts have no more bytes than the file, which is shorter than 2^32.
         let begin = self.text.len() as u32;
         self.text.push_str(text);
         self.entries[index] = (begin, self.text.len() as u32, kind);
@@ -140,7 +141,8 @@ pub(super) fn read(
         None => (None, Vec::new()),
     };
     let id = |text: &Option<String>| text.as_deref().and_then(|text| tokens.id(text));
-    let bos = id(&parts.first).or_else(|| id(&settings.bos)).or(generation.0).or(config.bos);
+    let first = first_token(&parts, &tokens).map_err(|error| error.in_file(FILE))?;
+    let bos = first.or_else(|| id(&settings.bos)).or(generation.0).or(config.bos);
     let mut ends: Vec<u32> = id(&settings.eos).into_iter().collect();
     let listed = if generation.1.is_empty() { &config.eos } else { &generation.1 };
     ends.extend(listed);
@@ -158,6 +160,13 @@ pub(super) fn read(
         header.text("tokenizer.chat_template", &template);
     }
     Ok(())
+}
+
+/// The token that a template puts in front. If the text of one is no token, no other takes its place.
+fn first_token(parts: &Parts, tokens: &Tokens) -> Result<Option<u32>, SafetensorsError> {
+    let Some(text) = &parts.first else { return Ok(None) };
+    let unknown = || not_built("post-processor", format!("a template with {text:?}, which is no token"));
+    tokens.id(text).map(Some).ok_or_else(unknown)
 }
 
 fn not_built(what: &'static str, found: impl Into<String>) -> SafetensorsError {
@@ -321,7 +330,7 @@ fn read_first(json: &mut Json<'_>) -> Result<Option<String>, SafetensorsError> {
                 first = first.take().or(inner);
                 Ok::<(), SafetensorsError>(())
             })?,
-            "single" if json.shape()? == Shape::Array => first = read_template(json)?,
+            "single" => first = read_template(json)?,
             _ => json.skip()?,
         }
         Ok::<(), SafetensorsError>(())

@@ -115,3 +115,33 @@ pub fn words(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(Some(error), |error| error.source());
     causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
+
+/// A folder with a tokenizer, and an embedding of as many rows as it has tokens.
+pub fn folder_with(tokenizer: Value, tokens: usize) -> Made {
+    let embedding = vec![0; tokens * 64 * 4];
+    let made = Made::llama().tensor("model.embed_tokens.weight", "F32", &[tokens as u64, 64], embedding);
+    Made { tokenizer, ..made }
+}
+
+/// What a folder is refused with; nothing if it is taken.
+pub fn refusal(made: &Made) -> String {
+    made.open().err().map(|error| words(&error)).unwrap_or_default()
+}
+
+/// The same of a tokenizer, for an embedding of 300 rows, after the name of its file.
+pub fn refusal_of(tokenizer: Value) -> String {
+    let error = refusal(&folder_with(tokenizer, 300));
+    let of_file = error.strip_prefix("`tokenizer.json` cannot be used: ");
+    of_file.map_or_else(|| error.clone(), str::to_owned)
+}
+
+/// A tokenizer with another part.
+pub fn with(mut tokenizer: Value, path: &[&str], value: &Value) -> Value {
+    *path.iter().fold(&mut tokenizer, |value, key| &mut value[*key]) = value.clone();
+    tokenizer
+}
+
+/// The metadata that a tokenizer becomes, with place holders up to 300 tokens.
+pub fn metadata_of(tokenizer: Value) -> Gguf {
+    folder_with(tokenizer, 300).open().unwrap_or_else(|error| panic!("{}", words(&error)))
+}
