@@ -296,11 +296,10 @@ fn lower_word(piece: Piece<'_>, lead: usize) -> Option<usize> {
     Some(last + 1)
 }
 
-/// `U+L*` after `lead` characters.
+/// `U+L*` after `lead` characters where [`lower_word`] finds nothing: no L comes after U+.
 fn upper_word(piece: Piece<'_>, lead: usize) -> Option<usize> {
     let upper = piece.run(lead, |_, class| is_upper(class));
-    let end = lead + upper;
-    (upper > 0).then(|| end + piece.run(end, |_, class| is_lower(class)))
+    (upper > 0).then_some(lead + upper)
 }
 
 fn deepseek_v3(piece: Piece<'_>) -> usize {
@@ -459,6 +458,69 @@ mod tests {
         check("deepseek-v3", "a.bc !!\n\nd", &["a", ".bc", " !!\n\n", "d"]);
         check("deepseek-v3", "x\u{301}y  z", &["x\u{301}y", " ", " z"]);
         check("deepseek-v3", "a 'tis $5", &["a", " '", "tis", " $", "5"]);
+    }
+
+    #[test]
+    fn a_contraction_ends_where_it_says_though_letters_follow() {
+        let text = "'said 'team 'mad 'dog 'rest 'vest 'llama 'l 'r 'x";
+        let parts =
+            ["'s", "aid", " '", "team", " '", "mad", " '", "dog", " '", "rest", " '", "vest", " '", "llama"];
+        check("gpt-2", text, &[&parts[..], &[" '", "l", " '", "r", " '", "x"]].concat());
+        for (text, second) in [
+            ("'said", "aid"),
+            ("'team", "eam"),
+            ("'mad", "ad"),
+            ("'dog", "og"),
+            ("'rest", "st"),
+            ("'vest", "st"),
+            ("'llama", "ama"),
+        ] {
+            let first = &text[..text.len() - second.len()];
+            check("gpt-2", text, &[first, second]);
+            check("qwen2", text, &[first, second]);
+            let capitals = text.to_uppercase();
+            check("gpt-2", &capitals, &["'", &capitals[1..]]);
+            check("qwen2", &capitals, &[&capitals[..first.len()], &capitals[first.len()..]]);
+        }
+        for text in ["'l", "'r", "'v", "'x", "'lr"] {
+            check("qwen2", text, &[text]);
+            check("gpt-2", text, &["'", &text[1..]]);
+        }
+    }
+
+    #[test]
+    fn neither_numbers_nor_line_ends_lead_a_word() {
+        for name in ["qwen2", "qwen35", "llama-bpe", "tekken"] {
+            check(name, "1a\nb\r\ra", &["1", "a", "\n", "b", "\r\r", "a"]);
+        }
+        // In DeepSeek's pattern a number may lead one; it is a piece of its own before.
+        check("deepseek-v3", "1a\nb\r\ra", &["1", "a", "\n", "b", "\r\r", "a"]);
+        check("deepseek-v3", "!\u{e9}\nb \u{ab}c", &["!", "\u{e9}", "\n", "b", " \u{ab}", "c"]);
+    }
+
+    #[test]
+    fn signs_are_one_piece_whatever_is_before_them() {
+        check("tekken", "!!a//\n. !!b", &["!!", "a", "//\n", ".", " !!", "b"]);
+        check("tekken", "HTTP HTTP", &["HTTP", " HTTP"]);
+        check("deepseek-v3", "!!a", &["!!", "a"]);
+        check("deepseek-v3", "x   y", &["x", "  ", " y"]);
+        // A character of no class is left over; the blank after it is a piece all the same.
+        check("deepseek-v3", "\u{200d}\t!", &["\u{200d}", "\t", "!"]);
+        check("deepseek-v3", "\u{200d}\u{200d}!", &["\u{200d}\u{200d}", "!"]);
+    }
+
+    #[test]
+    fn the_default_cuts_at_punctuation_first() {
+        check("default", "I'll +1!", &["I", "'", "ll", " ", "+", "1", "!"]);
+        check("default", " $x |a`b", &[" ", "$", "x", " ", "|", "a", "`", "b"]);
+        check("default", "...<=>x", &["...<=>", "x"]);
+    }
+
+    #[test]
+    fn lines_and_what_is_between_them_are_pieces() {
+        let mut pieces = Vec::new();
+        Splitter::LINES.split("\n\na b\r\n c\n\n\n", |piece| pieces.push(piece.to_owned()));
+        assert_eq!(pieces, ["\n\n", "a b\r", "\n", " c", "\n\n\n"]);
     }
 
     #[test]

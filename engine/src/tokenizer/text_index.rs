@@ -22,7 +22,7 @@ pub(super) struct TextIndex {
 impl TextIndex {
     /// An empty index with room for `count` texts.
     pub(super) fn with_capacity(count: usize) -> Result<TextIndex, GgufError> {
-        let slot_count = (count + count / 3 + 1).next_power_of_two().max(SLOTS_MIN);
+        let slot_count = (count + count / 3).next_power_of_two().max(SLOTS_MIN);
         let mut slots = vec_of("the index of a vocabulary", slot_count as u64)?;
         slots.resize(slot_count, EMPTY);
         Ok(TextIndex { slots, hasher: RandomState::new() })
@@ -69,5 +69,16 @@ mod tests {
         }
         assert_eq!((index.get(&texts, "900"), index.get(&texts, "")), (None, None));
         assert_eq!(TextIndex::with_capacity(0).unwrap().get(&texts, "1"), None);
+    }
+
+    /// A full table would be searched for ever for a text that is not there.
+    #[test]
+    fn a_quarter_of_the_table_stays_empty_and_it_is_no_longer_than_it_must() {
+        for count in (0..200).chain([1 << 14, 3 << 14, (3 << 14) + 1, 150_000]) {
+            let slots = TextIndex::with_capacity(count).unwrap().slots.len();
+            assert!(slots.is_power_of_two() && slots >= 8, "{count}: {slots}");
+            assert!(count <= slots / 4 * 3, "{count}: {slots}");
+            assert!(slots == 8 || count > slots / 8 * 3, "{count} are in half of {slots} too");
+        }
     }
 }
