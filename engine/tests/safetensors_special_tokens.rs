@@ -1,4 +1,4 @@
-//! Tokens with a meaning of folders of safetensors: which file says what, and what is said of tokens beside the model's.
+//! Tokens with a meaning in folders of safetensors: which file says what, and what is said of added tokens.
 #![allow(clippy::unwrap_used)] // Helpers of tests panic as tests do.
 
 mod folder;

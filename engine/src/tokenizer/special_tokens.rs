@@ -199,7 +199,7 @@ mod tests {
         assert_eq!(find(&[], "text", true).tokens, []);
     }
 
-    /// By hand: a sum of what is read from each byte on. The byte that ends a likeness, or follows a token, is read too.
+    /// By hand: a sum of what is read from each byte on. The byte that ends a likeness or follows a token is read too.
     #[test]
     fn a_text_is_read_for_as_long_as_some_token_goes_on_the_same_way() {
         let tokens = of(&["abc", "bd", "c"]);
