@@ -333,6 +333,7 @@ fn lowered(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use zrt_protocol::params::{Boundary, RmsNorm, SwiGlu};
 
     fn first_dword(value: u32) -> [u32; ROWS_MAX / 32] {
         let mut dwords = [0; ROWS_MAX / 32];
@@ -346,6 +347,133 @@ mod tests {
         assert_eq!((step.rows, step.outputs, step.alive), (3, 3, [first_dword(7); 2]));
         assert_eq!(step.row[2], Row { slot: 2, position: 9, token: 2, output: 2 });
         assert_eq!(step.output[2], Output { row: 2, slot: 2 });
+    }
+
+    #[test]
+    fn slots_and_context_are_what_the_rows_take() {
+        let decode = StepRows::Decode { slots: 3, position: 9 };
+        let prompt = StepRows::Prompt { rows: 7, position: 9 };
+        assert_eq!([decode, prompt].map(StepRows::slots), [3, 1]);
+        assert_eq!([decode, prompt].map(StepRows::context), [10, 16]);
+    }
+
+    /// A task of an operation without products.
+    fn gate(units: u32, rows: u32) -> Task {
+        let mut block = SwiGlu::new_zeroed();
+        block.header = Header { rows, ..SwiGlu::header(77, units, RowSet::Once) };
+        let mut task = product(Matmul::new_zeroed());
+        (task.kernel, task.header, task.parameters) = ("swiglu", block.header, block.as_bytes().to_vec());
+        task
+    }
+
+    fn product(block: Matmul) -> Task {
+        Task {
+            kernel: "matmul_q4_k_a8",
+            parameters: block.as_bytes().to_vec(),
+            header: block.header,
+            weight_pieces: None,
+            units_max: 128,
+            barrier_before: false,
+            instruction: None,
+        }
+    }
+
+    /// Bits 15:0 of the rows stay, and say which rows and which snapshot; bits 31:16 say how many units are one. As many
+    /// units as asked for remain, each of all that are joined, but never none and never more than there were.
+    #[test]
+    fn a_cut_task_has_the_first_units_and_joins_them() {
+        for (asked, joined_log2, units) in [
+            (1, 0, 1),
+            (5, 0, 5),
+            (99, 0, 12),
+            (0, 0, 1),
+            (1, 1, 2),
+            (5, 1, 10),
+            (99, 1, 12),
+            (99, 2, 12),
+            (2, 2, 8),
+        ] {
+            let mut task = gate(12, 2 << 16 | 1 << 8 | RowSet::EachActive as u32);
+            cut(&mut task, StepRows::Prompt { rows: 64, position: 0 }, (asked, joined_log2));
+            let block = SwiGlu::read_from_bytes(&task.parameters).expect("a block of a gate");
+            let rows = joined_log2 << 16 | 0x101;
+            let expected = Header { units, rows, ..SwiGlu::header(77, units, RowSet::EachActive) };
+            assert_eq!(block, SwiGlu { header: expected, ..SwiGlu::new_zeroed() }, "{asked}, {joined_log2}");
+        }
+    }
+
+    /// 4096 rows of 4096 columns: 32 for each unit of the tape, 64 for each of tiles of three or more.
+    #[test]
+    fn a_cut_product_has_the_weight_rows_of_its_units() {
+        let rows_of = |block: Matmul, set: RowSet, rows, units| {
+            let mut task = product(Matmul { header: Matmul::header(0, block.header.units, set), ..block });
+            cut(&mut task, rows, (units, 0));
+            matmul(&task).expect("a matmul").block.weight_rows
+        };
+        let mut block = Matmul::new_zeroed();
+        block.header = Matmul::header(0, 128, RowSet::AllActive);
+        (block.weight_rows, block.columns, block.chunks) = (4096, 4096, 128);
+        (block.lanes_per_row_log2, block.factors_offset) = (5, 4096);
+        let (prompt, decode) =
+            (StepRows::Prompt { rows: 64, position: 0 }, StepRows::Decode { slots: 64, position: 0 });
+        assert_eq!(rows_of(block, RowSet::AllActive, prompt, 3), 192);
+        assert_eq!(rows_of(block, RowSet::AllActive, prompt, 500), 4096);
+        // A prompt has one output, and so no tiles; 64 slots have 64.
+        assert_eq!(rows_of(block, RowSet::AllOutputs, prompt, 3), 96);
+        assert_eq!(rows_of(block, RowSet::AllOutputs, decode, 3), 192);
+        // Without factors there are no tiles.
+        assert_eq!(rows_of(Matmul { factors_offset: 0, ..block }, RowSet::AllActive, prompt, 3), 96);
+        // 128 rows of 256 columns are one unit of the tape, which tiles take in two turns of 64.
+        let header = Matmul::header(0, 1, RowSet::AllActive);
+        let short = Matmul { header, weight_rows: 128, chunks: 8, lanes_per_row_log2: 3, ..block };
+        assert_eq!(rows_of(short, RowSet::AllActive, prompt, 1), 128);
+    }
+
+    #[test]
+    fn products_of_floats_have_no_tiles() {
+        let mut block = Matmul::new_zeroed();
+        block.header = Matmul::header(0, 128, RowSet::AllActive);
+        (block.weight_rows, block.chunks, block.lanes_per_row_log2) = (4096, 128, 5);
+        let total = |kernel, rows| {
+            let task = Task { kernel, ..product(block) };
+            TaskUnits::of(&task, StepRows::Prompt { rows, position: 0 }, 128).total
+        };
+        assert_eq!([8, 9, 33].map(|rows| total("matmul_f16", rows)), [128; 3]);
+        // Those of mode f16 have tiles from 9 rows on, and half as many units from 33 on.
+        assert_eq!([8, 9, 33].map(|rows| total("matmul_f16_w16", rows)), [128, 128, 64]);
+    }
+
+    /// What stays of a block of a norm: everything but addresses, the number of units and the snapshot.
+    #[test]
+    fn a_shape_is_the_block_without_addresses_units_and_snapshot() {
+        let header = Header { rows: 0x3_0101, ..RmsNorm::header(1 << 40, 7, RowSet::EachActive) };
+        let block = RmsNorm {
+            header,
+            input_va: 2,
+            weight_va: 3,
+            output_va: 4,
+            count: 5,
+            inverse_count: 6,
+            epsilon: 7,
+            stride: 8,
+            integers_va: 9,
+            integers_stride: 10,
+            factors_offset: 11,
+            limbs: 1,
+            reserved: 0,
+        };
+        let mut task = product(Matmul::new_zeroed());
+        (task.header, task.parameters) = (header, block.as_bytes().to_vec());
+        let header = Header { rows: 0x3_0001, ..RmsNorm::header(0, 0, RowSet::Once) };
+        let expected = RmsNorm { header, input_va: 0, weight_va: 0, output_va: 0, integers_va: 0, ..block };
+        assert_eq!(shape(&task), expected.as_bytes());
+        // A BOUNDARY has its snapshot as a field.
+        let mut block = Boundary::new_zeroed();
+        (block.header, block.slots_va) = (Boundary::header(1, 1, RowSet::Once), 4);
+        (block.control_va, block.snapshot) = (5, 1);
+        (task.header, task.parameters) = (block.header, block.as_bytes().to_vec());
+        let header = Boundary::header(0, 0, RowSet::Once);
+        assert_eq!(shape(&task), Boundary { header, ..Boundary::new_zeroed() }.as_bytes());
     }
 
     #[test]
@@ -391,16 +519,8 @@ mod tests {
         block.header = Matmul::header(0, 128, RowSet::AllActive);
         (block.weight_rows, block.columns, block.chunks) = (4096, 4096, 128);
         (block.lanes_per_row_log2, block.factors_offset) = (5, 4096);
-        let task = |block: Matmul| Task {
-            kernel: "matmul_q4_k_a8",
-            parameters: block.as_bytes().to_vec(),
-            header: block.header,
-            weight_pieces: None,
-            units_max: 128,
-            barrier_before: false,
-            instruction: None,
-        };
-        let of = |block, rows| TaskUnits::of(&task(block), StepRows::Prompt { rows, position: 0 }, 128).total;
+        let of =
+            |block, rows| TaskUnits::of(&product(block), StepRows::Prompt { rows, position: 0 }, 128).total;
         assert_eq!([8, 9, 32, 33, 128].map(|rows| of(block, rows)), [128, 128, 128, 64, 64]);
         // 64 units for each band of rows.
         assert_eq!([129, 256, 257, 512].map(|rows| of(block, rows)), [128, 128, 192, 256]);
@@ -413,7 +533,7 @@ mod tests {
         assert_eq!([32, 33].map(|rows| of_integers.tiled_units(rows)), [(1, 1), (1, 2)]);
         let of_halves = Product { block: short, is_of_halves: true };
         assert_eq!([32, 33].map(|rows| of_halves.tiled_units(rows)), [(1, 4), (1, 2)]);
-        let mut task = task(block);
+        let mut task = product(block);
         cut(&mut task, StepRows::Prompt { rows: 128, position: 0 }, (2, 0));
         let block = matmul(&task).expect("a matmul").block;
         assert_eq!((block.header.units, block.weight_rows), (2, 128));
@@ -426,15 +546,7 @@ mod tests {
             let mut block = Matmul::new_zeroed();
             block.header = Matmul::header(va, weight_rows / 32, RowSet::AllActive);
             (block.plane_va, block.weight_rows, block.columns) = ([va; 4], weight_rows, columns);
-            Task {
-                kernel: "matmul_f32",
-                parameters: block.as_bytes().to_vec(),
-                header: block.header,
-                weight_pieces: None,
-                units_max: 1,
-                barrier_before: false,
-                instruction: None,
-            }
+            product(block)
         };
         assert_eq!(shape(&task(64, 4096, 1)), shape(&task(96, 4096, 2)));
         assert_ne!(shape(&task(64, 4096, 1)), shape(&task(64, 2048, 1)));

@@ -24,9 +24,6 @@ use zrt_mem::{ByteLen, GpuVa};
 use zrt_protocol::params::{self, Header, JOINED_SHIFT, RowSet, SNAPSHOT_SHIFT};
 use zrt_protocol::{CHUNK_COLUMNS, GROUP_ITEMS, PAGE_TOKENS, TILE_ROWS, WAVE_LANES, bands};
 
-/// Bytes that a lane loads at once; a shorter piece of weights is not prefetched.
-const PIECE_BYTES_MIN: u32 = 16;
-
 /// One operation over the rows of a step, addresses resolved.
 #[derive(Clone, Debug)]
 pub struct Task {
@@ -53,7 +50,7 @@ pub struct Task {
 pub struct WeightPieces {
     /// The plane.
     pub plane_va: u64,
-    /// Bytes of a piece, at least 16.
+    /// Bytes of a piece: 64 or more, for every type and number of columns.
     pub bytes: u32,
     /// Number of whole pieces; none extends beyond the plane.
     pub count: u32,
@@ -356,7 +353,7 @@ impl Addresses<'_> {
         let row_bytes = plane.len.0.checked_div(rows_held.into())?;
         let bytes = u32::try_from(row_bytes.checked_mul(piece_rows.into())?).ok()?;
         let count = rows / piece_rows;
-        (bytes >= PIECE_BYTES_MIN && count > 0).then_some(WeightPieces { plane_va, bytes, count })
+        (count > 0).then_some(WeightPieces { plane_va, bytes, count })
     }
 
     fn kind(&self, id: WeightId) -> TensorKind {

@@ -242,7 +242,85 @@ fn pieces(model: &Model, piece_bytes: u64) -> Vec<Piece> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::activations::Activations;
+    use crate::executor::device::DeviceExecutor;
+    use crate::gguf::Gguf;
+    use crate::kv_format::KvFormat;
+    use crate::memory_plan::Allocation;
+    use crate::plan::ExecutionPlan;
     use crate::weights::WEIGHT_KINDS;
+    use std::path::Path;
+    use std::sync::Arc;
+    use zrt_bringup::{DeviceChoice, OpenOptions};
+
+    fn model() -> Model {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../models/tales-llama-Q4_K_M.gguf");
+        Model::load(Arc::new(Gguf::open(&path).expect("in the repository"))).expect("sound")
+    }
+
+    #[test]
+    fn threads_are_those_asked_for_or_as_suits_the_host() {
+        let count = |threads| Loading { threads, ..Loading::new(&mut |_, _| {}) }.thread_count();
+        assert_eq!([1, 2, 64].map(|threads| count(Some(threads)).ok()), [Some(1), Some(2), Some(64)]);
+        for threads in [0, 65] {
+            let error = count(Some(threads)).expect_err("out of range");
+            assert!(matches!(error, ExecutorError::Threads { threads: found, most: 64 } if found == threads));
+        }
+        let cores = thread::available_parallelism().map_or(1, usize::from);
+        assert_eq!(count(None).ok(), Some(cores.min(16)));
+    }
+
+    /// Every row once and in order, weights in the order of the file, and each piece but a weight's last has the
+    /// bytes at least, in whole groups of 128 rows, and no group more than it needs.
+    #[test]
+    fn pieces_are_the_file_cut_at_whole_lines() {
+        let model = model();
+        for bytes in [1, 5000, 100_000, 1 << 20, u64::MAX] {
+            let mut after = (0, 0);
+            let mut rows = BTreeMap::new();
+            for Piece { weight, rows: Range { start, end } } in pieces(&model, bytes) {
+                let tensor = &model.weight(weight).tensor;
+                let done = rows.entry(weight).or_insert(0);
+                assert!(start < end && start == *done && (tensor.offset, start) >= after, "{weight}");
+                (*done, after) = (end, (tensor.offset, start));
+                if end < tensor.rows() {
+                    let (count, row) = (end - start, u128::from(tensor.row_bytes()));
+                    assert_eq!(count % 128, 0);
+                    let needed = |count: u64| u128::from(count) * row >= u128::from(bytes);
+                    assert!(needed(count) && (count == 128 || !needed(count - 128)), "{weight}: {count}");
+                }
+            }
+            let whole: BTreeMap<_, _> =
+                model.weights().map(|(id, weight)| (id, weight.tensor.rows())).collect();
+            assert_eq!(rows, whole, "pieces of {bytes} bytes");
+        }
+    }
+
+    /// Nobody waits for what a thread would do after the first piece that it cannot hand over.
+    #[test]
+    fn a_thread_that_nobody_listens_to_ends() {
+        let model = model();
+        let plan = ExecutionPlan::step(&model, 16, 1, Activations::F32).expect("planned");
+        let capacity = DeviceExecutor::capacity(&plan, KvFormat::F32);
+        let memory = MemoryPlan::new(&model, &plan, &capacity).expect("planned");
+        let options = OpenOptions { self_test: false, ..OpenOptions::default() };
+        let mut device = zrt_bringup::open(DeviceChoice::Virtual, &options).expect("opens");
+        let allocate =
+            |one: &Allocation| (one.id, device.allocate(one.heap, one.len, "weights").expect("room"));
+        let buffers = memory.allocations.iter().map(allocate).collect();
+        let source = Source {
+            model: &model,
+            memory: &memory,
+            buffers: &buffers,
+            pieces: pieces(&model, 1),
+            next: AtomicUsize::new(0),
+        };
+        assert!(source.pieces.len() > 2);
+        let (sender, receiver) = sync_channel(1);
+        drop(receiver);
+        source.work(&sender);
+        assert_eq!(source.next.into_inner(), 1);
+    }
 
     /// In pieces of every number of lines, with a rest, a weight has the bytes that it has in one: rows of whole
     /// segments and of others, a last piece that is whole and one that is not.

@@ -13,14 +13,13 @@ const LN_2_LOW: f32 = f32::from_bits(0x35BF_BE8E);
 const EXP_COEFFICIENTS: [u32; 7] =
     [0x3AB6_0B61, 0x3C08_8889, 0x3D2A_AAAB, 0x3E2A_AAAB, 0x3F00_0000, 0x3F80_0000, 0x3F80_0000];
 
-/// tree(L): pairwise sums at distances 1, 2, 4, ... below `lanes` (a power of two, at most 32). All lanes end with the
-/// same value; lane 0's is returned.
+/// tree(L): pairwise sums at distances 1, 2, 4, ... below `lanes` (a power of two, at most 32). On the device all lanes
+/// end with the same value; here the first of each pair has its sum.
 pub fn tree(mut values: [f32; LANES], lanes: usize) -> f32 {
     let mut distance = 1;
     while distance < lanes {
-        let before = values;
-        for (lane, value) in values.iter_mut().enumerate() {
-            *value = before[lane] + before[lane ^ distance];
+        for lane in (0..lanes).step_by(2 * distance) {
+            values[lane] += values[lane + distance];
         }
         distance *= 2;
     }
@@ -67,6 +66,9 @@ mod tests {
         values[3] = 0.0;
         assert_eq!(tree(values, 32), 1.0);
         assert_eq!(tree([1.0; LANES], 8), 8.0);
+        // Each lane counts once, and lanes beyond are none.
+        let powers = std::array::from_fn(|lane| if lane < 16 { (1u32 << lane) as f32 } else { f32::NAN });
+        assert_eq!([1, 2, 4, 8, 16].map(|lanes| tree(powers, lanes)), [1.0, 3.0, 15.0, 255.0, 65535.0]);
     }
 
     #[test]

@@ -122,4 +122,34 @@ mod tests {
             assert_eq!((products.sum::<f64>(), found), (sum, some), "{kind}");
         }
     }
+
+    /// The integers of codes 0 to 15, and back, behind a scale of so many bytes.
+    fn integers_of_codes(kind: TensorKind, scale: &[u8]) -> [i32; 32] {
+        let codes = (0..16u8).map(|code| code | (15 - code) << 4);
+        let bytes = scale.iter().copied().chain(codes).collect();
+        IntegerWeights::new(kind, bytes).expect("an integer type").block(0).integers
+    }
+
+    /// E2M1 has a sign, two bits of exponent with a bias of 1, and a bit of fraction (OCP Microscaling Formats 1.0).
+    #[test]
+    fn codes_of_mxfp4_are_twice_the_numbers_of_e2m1() {
+        let integers = integers_of_codes(TensorKind::MXFP4, &[127]);
+        for code in 0..16usize {
+            let (exponent, fraction) = (code as i32 >> 1 & 3, f64::from(code as i32 & 1) / 2.0);
+            let magnitude = match exponent {
+                0 => fraction,
+                _ => 2f64.powi(exponent - 1) * (1.0 + fraction),
+            };
+            let number = if code < 8 { magnitude } else { -magnitude };
+            assert_eq!([integers[code], integers[31 - code]].map(f64::from), [2.0 * number; 2], "{code}");
+        }
+    }
+
+    /// They are quantiles: each is above the one before it, the eighth is the last below 0.
+    #[test]
+    fn codes_of_iq4_nl_ascend_through_zero() {
+        let integers = integers_of_codes(TensorKind::IQ4_NL, &[0, 0]);
+        assert!(integers[..16].is_sorted_by(|one, next| one < next), "{integers:?}");
+        assert!(integers[7] < 0 && integers[8] > 0 && integers[16..].iter().rev().eq(&integers[..16]));
+    }
 }

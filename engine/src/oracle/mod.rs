@@ -33,7 +33,7 @@ use std::ops::ControlFlow;
 pub struct Oracle {
     plan: ExecutionPlan,
     weights: BTreeMap<WeightId, Vec<f32>>,
-    /// Weights of integer types, if matmuls use integers.
+    /// Weights of the matmuls that take integers.
     integer_weights: BTreeMap<WeightId, IntegerWeights>,
     rope: Vec<f32>,
     activations: Vec<f32>,
@@ -77,7 +77,7 @@ impl Oracle {
                 }
             })?;
             weights.insert(id, values);
-            if activations.integer_bytes() > 0 {
+            if activations.apply_to(weight.tensor.kind) {
                 integer_weights.extend(IntegerWeights::new(weight.tensor.kind, bytes).map(|one| (id, one)));
             }
         }
@@ -245,12 +245,12 @@ impl Oracle {
         let input = self.get(input);
         let mut result = vec![0.0; self.plan.value(output).elements as usize];
         match self.integer_weights.get(&weight) {
-            Some(weights) if activations.integer_bytes() > 0 => {
+            Some(weights) => {
                 let columns = self.plan.config.shape(weight.class).1;
                 let row = QuantisedRow::from_words(&input, columns, activations);
                 integer::matmul(weights, &row, &mut result);
             }
-            _ => operations::matmul(&self.weights[&weight], &input, &mut result),
+            None => operations::matmul(&self.weights[&weight], &input, &mut result),
         }
         self.put(output, &result);
     }

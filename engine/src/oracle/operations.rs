@@ -273,6 +273,99 @@ mod tests {
         assert_eq!(output[0], 0.0);
     }
 
+    /// Every number of columns is summed whole, and no weight of the next row: sums of ones are exact.
+    #[test]
+    fn matvec_counts_the_columns_of_every_length() {
+        for columns in (1..=70).chain(1000..=1100).chain([2048, 2049, 2112]) {
+            let mut output = [0f32; 2];
+            matmul(&[vec![1.0; columns], vec![2.0; columns]].concat(), &vec![3.0; columns], &mut output);
+            assert_eq!(output, [3.0 * columns as f32, 6.0 * columns as f32], "{columns} columns");
+        }
+    }
+
+    /// 32 chunks are a stretch: 2^-24 of chunks 4 and 6 meet in the tree before 1 of chunk 0 comes to them. Added to 1
+    /// one after the other, both are lost.
+    #[test]
+    fn matvec_takes_1024_columns_as_one_stretch() {
+        let mut row = vec![0f32; 1024];
+        (row[0], row[128], row[192]) = (1.0, 2f32.powi(-24), 2f32.powi(-24));
+        let mut output = [0f32];
+        matmul(&row, &vec![1.0; 1024], &mut output);
+        assert_eq!(output[0], 1.0 + 2f32.powi(-23));
+    }
+
+    /// Squares of 1 and of 2^-12: in a sum of one thread each 2^-24 beside 1 is lost. Of 256 threads only the one next
+    /// to the first is, and 254 remain: the mean is (1 + 127 * 2^-23) / 256. Its root is (1 + 63 * 2^-23) / 16, rounded,
+    /// and the factor 16 * (1 - 126 * 2^-24).
+    #[test]
+    fn rms_norm_has_a_sum_for_each_of_256_threads() {
+        let mut input = [2f32.powi(-12); 256];
+        input[0] = 1.0;
+        let mut output = [0f32; 256];
+        rms_norm(&input, &[1.0; 256], 0.0, &mut output);
+        assert_eq!(output[0], 16.0 * (1.0 - 126.0 * 2f32.powi(-24)));
+    }
+
+    #[test]
+    fn qk_norm_divides_by_the_root_of_the_mean_square() {
+        for size in [32usize, 36, 64, 256] {
+            let mut head: Vec<f32> = (0..size).map(|at| (at * 7 % 11) as f32 - 4.5).collect();
+            let sum: f64 = head.iter().map(|x| f64::from(*x).powi(2)).sum();
+            let expected = f64::from(head[5]) * 2.0 / (sum / size as f64 + 1e-5).sqrt();
+            qk_norm(&mut head, &vec![2.0; size], 1e-5);
+            assert!((f64::from(head[5]) - expected).abs() < 1e-6, "{size} elements");
+        }
+    }
+
+    /// Scores of 70 and 69: weights are relative to the greatest, since the exponential of a sum of two such is not
+    /// defined.
+    #[test]
+    fn attention_weighs_tiles_by_how_far_they_are_below_the_greatest() {
+        let (size, end) = (4usize, 64usize);
+        let mut keys = vec![0f32; end * size];
+        let mut values = vec![0f32; end * size];
+        (keys[0], keys[32 * size], values[32 * size]) = (70.0, 69.0, 1.0);
+        let cache = HeadCache { keys: &keys, values: &values, row: size, offset: 0 };
+        let mut output = vec![0f32; size];
+        attention(&[1.0, 0.0, 0.0, 0.0], &cache, 0..end, 1.0, &mut output);
+        // 1 / (1 + e)
+        assert!((f64::from(output[0]) - 0.268_941_421_369_995_1).abs() < 1e-6, "{}", output[0]);
+    }
+
+    /// cap * tanh(x / cap); tanh from a table. Far out it is the cap itself; a zero keeps its sign, a NaN is one.
+    #[test]
+    fn soft_cap_is_a_scaled_tanh() {
+        let tanh = [
+            (0.5f32, 0.462_117_157_260_009_8),
+            (1.0, 0.761_594_155_955_764_9),
+            (2.0, 0.964_027_580_075_816_9),
+            (4.0, 0.999_329_299_739_067_1),
+        ];
+        for cap in [0.5f32, 1.0, 30.0] {
+            for (share, exact) in tanh {
+                let mut vector = [cap * share, -cap * share];
+                soft_cap(&mut vector, cap);
+                let found = f64::from(vector[0] / cap);
+                assert!((found - exact).abs() < 4e-7, "{share} of {cap}: {found} against {exact}");
+                assert_eq!(vector[1], -vector[0]);
+            }
+        }
+        let mut vector = [0.0, -0.0, 1e30, -1e30, f32::NAN];
+        soft_cap(&mut vector, 30.0);
+        assert_eq!(
+            vector[..4].iter().map(|x| x.to_bits()).collect::<Vec<_>>(),
+            [0, 0x8000_0000, 30f32.to_bits(), (-30f32).to_bits()]
+        );
+        assert!(vector[4].is_nan());
+    }
+
+    #[test]
+    fn residual_add_is_the_sum() {
+        let mut hidden = [1.0, -2.0, 3.0];
+        residual_add(&mut hidden, &[0.5, 0.25, -4.0]);
+        assert_eq!(hidden, [1.5, -1.75, -1.0]);
+    }
+
     /// Over all positions, nine tiles and a bit; and over windows that begin within a tile, at one, and with the row's
     /// own position.
     #[test]

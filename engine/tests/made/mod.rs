@@ -6,6 +6,7 @@ use std::sync::Arc;
 use zrt_engine::gguf::{Gguf, TensorKind};
 use zrt_engine::model::Model;
 use zrt_engine::model_error::ModelError;
+use zrt_needs::Random;
 
 /// Width, heads, heads of keys and values, rows of the embedding; a row is a whole block of every type.
 pub const WIDTH: u64 = 256;
@@ -32,13 +33,13 @@ pub struct Made {
     tensors: Vec<Tensor>,
 }
 
-/// A tensor of a file; without values it is zeros.
+/// A tensor of a file; what its data lack is zeros.
 #[derive(Clone)]
 struct Tensor {
     name: String,
     dimensions: Vec<u64>,
     kind: TensorKind,
-    values: Vec<f32>,
+    data: Vec<u8>,
 }
 
 /// Writes text with its length before it.
@@ -120,7 +121,33 @@ impl Made {
     }
 
     fn put(&mut self, name: &str, dimensions: Vec<u64>, kind: TensorKind, values: &[f32]) {
-        self.tensors.push(Tensor { name: name.into(), dimensions, kind, values: values.to_vec() });
+        let data = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+        self.tensors.push(Tensor { name: name.into(), dimensions, kind, data });
+    }
+
+    /// With random numbers in every tensor, of F32 or Q8_0: matrices keep vectors about as long as they are, and no two
+    /// elements of a norm are alike.
+    pub fn filled(mut self, seed: u64) -> Made {
+        let mut random = Random::new(seed);
+        for Tensor { dimensions, kind, data, .. } in &mut self.tensors {
+            let count = dimensions.iter().product::<u64>() / kind.block_elements();
+            let is_matrix = dimensions.len() > 1;
+            *data = match (*kind, is_matrix) {
+                (TensorKind::Q8_0, _) => (0..count).flat_map(|_| block_of_q8_0(&mut random)).collect(),
+                (_, true) => floats(&mut random, count, -0.11, 0.11),
+                (_, false) => floats(&mut random, count, 0.5, 1.5),
+            };
+        }
+        self
+    }
+
+    /// What the weights of a tensor of F32 or Q8_0 are; `None`: there is none of this name.
+    pub fn numbers(&self, name: &str) -> Option<Vec<f64>> {
+        let Tensor { kind, data, .. } = self.tensors.iter().find(|tensor| tensor.name == name)?;
+        Some(match kind {
+            TensorKind::Q8_0 => data.chunks_exact(34).flat_map(numbers_of_q8_0).collect(),
+            _ => data.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes).into()).collect(),
+        })
     }
 
     /// With a matrix of zeros.
@@ -179,7 +206,7 @@ impl Made {
             }
         }
         let mut data = Vec::new();
-        for Tensor { name, dimensions, kind, values } in &self.tensors {
+        for Tensor { name, dimensions, kind, data: own } in &self.tensors {
             put_text(&mut file, name);
             file.extend((dimensions.len() as u32).to_le_bytes());
             dimensions.iter().for_each(|dimension| file.extend(dimension.to_le_bytes()));
@@ -187,11 +214,30 @@ impl Made {
             file.extend((data.len() as u64).to_le_bytes());
             let elements: u64 = dimensions.iter().product();
             let end = data.len() + (elements / kind.block_elements() * kind.block_bytes()) as usize;
-            data.extend(values.iter().flat_map(|value| value.to_le_bytes()));
+            data.extend(own);
             data.resize(end.next_multiple_of(32), 0);
         }
         file.resize(file.len().next_multiple_of(32), 0);
         file.extend(data);
         Model::load(Arc::new(Gguf::from_bytes(file).unwrap()))
     }
+}
+
+fn floats(random: &mut Random, count: u64, low: f32, high: f32) -> Vec<u8> {
+    let share = |random: &mut Random| (random.word() >> 8) as f32 / (1 << 24) as f32;
+    (0..count).flat_map(|_| (low + (high - low) * share(random)).to_le_bytes()).collect()
+}
+
+/// A scale from 2^-11 to 2^-10 as f16, and 32 integers.
+fn block_of_q8_0(random: &mut Random) -> Vec<u8> {
+    let scale = 0x1000 | (random.word() & 0x3ff) as u16;
+    let integers = (0..32).map(|_| random.word() as u8);
+    scale.to_le_bytes().into_iter().chain(integers).collect()
+}
+
+fn numbers_of_q8_0(block: &[u8]) -> Vec<f64> {
+    // Of such a scale the exponent is -11.
+    let mantissa = u16::from_le_bytes([block[0], block[1]]) & 0x3ff;
+    let scale = (1.0 + f64::from(mantissa) / 1024.0) / 2048.0;
+    block[2..].iter().map(|integer| f64::from(*integer as i8) * scale).collect()
 }
