@@ -378,8 +378,8 @@ mod tests {
         }
     }
 
-    /// Bits 15:0 of the rows stay, and say which rows and which snapshot; bits 31:16 say how many units are one. As many
-    /// units as asked for remain, each of all that are joined, but never none and never more than there were.
+    /// Bits 15:0 of the rows stay, and say which rows and which snapshot; bits 31:16 say how many units are one. As
+    /// many units as asked for remain, each of all that are joined, but never none and never more than there were.
     #[test]
     fn a_cut_task_has_the_first_units_and_joins_them() {
         for (asked, joined_log2, units) in [

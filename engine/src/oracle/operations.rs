@@ -295,8 +295,8 @@ mod tests {
     }
 
     /// Squares of 1 and of 2^-12: in a sum of one thread each 2^-24 beside 1 is lost. Of 256 threads only the one next
-    /// to the first is, and 254 remain: the mean is (1 + 127 * 2^-23) / 256. Its root is (1 + 63 * 2^-23) / 16, rounded,
-    /// and the factor 16 * (1 - 126 * 2^-24).
+    /// to the first is, and 254 remain: the mean is (1 + 127 * 2^-23) / 256. Its root, rounded, is
+    /// (1 + 63 * 2^-23) / 16, and the factor 16 * (1 - 126 * 2^-24).
     #[test]
     fn rms_norm_has_a_sum_for_each_of_256_threads() {
         let mut input = [2f32.powi(-12); 256];
