@@ -49,6 +49,8 @@ pub struct MegaParts<'a> {
     pub tape: &'a Buffer,
     /// The count of workgroups that have ended steps; from [`COUNTERS_OFFSET`] on, a counter for each task.
     pub counters: &'a Buffer,
+    /// A [`Breadcrumb`] for each workgroup, which the kernel writes.
+    pub breadcrumbs: &'a Buffer,
     /// The kernel.
     pub kernel: &'a Kernel,
     /// The device.
@@ -229,8 +231,8 @@ impl Drive {
     /// What the megakernel reads; `None` in the other modes.
     pub fn parts<'a>(&'a self, device: &'a mut Device) -> Option<MegaParts<'a>> {
         let Drive::Mega(mega) = self else { return None };
-        let (tape, counters, kernel) = (&mega.tape, &mega.counters, &mega.kernel);
-        Some(MegaParts { tape, counters, kernel, device })
+        let Mega { tape, counters, breadcrumbs, kernel, .. } = &**mega;
+        Some(MegaParts { tape, counters, breadcrumbs, kernel, device })
     }
 
     /// Where the megakernel's workgroups were last seen. Allocates.
@@ -270,25 +272,93 @@ impl Mega {
         let start = self.start.view()?;
         let has_arrived = |group: &u32| start.load_u32(ARRIVED_OFFSET as usize + 4 * *group as usize) != 0;
         let began = Instant::now();
-        let (mut moved, mut seen) = (began, 0);
+        let mut arrivals = Arrivals::new(self.dispatched, deadline);
         loop {
             // Numbers are given one by one, so those that count are the first.
             let arrived = (0..self.dispatched).take_while(has_arrived).count() as u32;
-            if arrived > seen {
-                (moved, seen) = (Instant::now(), arrived);
+            match arrivals.judge(arrived, began.elapsed()) {
+                Some(0) => break,
+                Some(groups) => return Ok(groups),
+                None => std::thread::sleep(ARRIVAL_PAUSE),
             }
-            if arrived == self.dispatched || arrived > 0 && moved.elapsed() >= ARRIVAL_GAP {
-                return Ok(arrived);
-            }
-            if arrived == 0 && began.elapsed() >= deadline {
-                if let Err(error) = device.wait(ticket, DIAGNOSIS_DEADLINE)
-                    && device.is_lost()
-                {
-                    return Err(error.into());
-                }
-                return Err(SessionError::NotStarted { waited: began.elapsed(), groups: self.dispatched });
-            }
-            std::thread::sleep(ARRIVAL_PAUSE);
         }
+        if let Err(error) = device.wait(ticket, DIAGNOSIS_DEADLINE)
+            && device.is_lost()
+        {
+            return Err(error.into());
+        }
+        Err(SessionError::NotStarted { waited: began.elapsed(), groups: self.dispatched })
+    }
+}
+
+/// The wait for workgroups that begin.
+struct Arrivals {
+    dispatched: u32,
+    deadline: Duration,
+    /// How many had begun at the last look, and when the last of them was first seen.
+    seen: u32,
+    moved: Duration,
+}
+
+impl Arrivals {
+    fn new(dispatched: u32, deadline: Duration) -> Arrivals {
+        Arrivals { dispatched, deadline, seen: 0, moved: Duration::ZERO }
+    }
+
+    /// How many take part, if the wait is over when `arrived` have begun `after` its beginning: all, those that fit, or
+    /// none.
+    fn judge(&mut self, arrived: u32, after: Duration) -> Option<u32> {
+        if arrived != self.seen {
+            (self.seen, self.moved) = (arrived, after);
+        }
+        let limit = if arrived == 0 { self.deadline } else { self.moved.saturating_add(ARRIVAL_GAP) };
+        (arrived == self.dispatched || after >= limit).then_some(arrived)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 192 registers of 1536 leave each SIMD 8 waves: two SIMDs hold two groups of 8. Their 30 KiB fit twice into half
+    /// of 128 KiB, too; 33 KiB fit once.
+    #[test]
+    fn as_many_groups_are_resident_as_have_registers_and_lds() {
+        let needs =
+            |lds_bytes| GroupNeeds { wave_size: WaveSize::Wave32, vgprs: 192, lds_bytes, work_items: 256 };
+        for (lds_bytes, asked, groups) in [
+            (30 << 10, None, 128),
+            (33 << 10, None, 64),
+            (30 << 10, Some(1), 1),
+            (30 << 10, Some(127), 127),
+            (30 << 10, Some(128), 128),
+        ] {
+            assert_eq!(mega_groups(&needs(lds_bytes), asked, 64).ok(), Some(groups), "{lds_bytes} {asked:?}");
+        }
+        let error = mega_groups(&needs(30 << 10), Some(129), 64).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "129 workgroups of the megakernel are more than the 128 that are resident at once (2 on each of 64 \
+             compute units); the others would take no part"
+        );
+    }
+
+    /// Looks at the second of each, in order: how many have begun, and what is made of it.
+    fn waits(dispatched: u32, looks: &[(u64, u32, Option<u32>)]) {
+        let mut arrivals = Arrivals::new(dispatched, Duration::from_secs(30));
+        for (second, arrived, expected) in looks {
+            let found = arrivals.judge(*arrived, Duration::from_secs(*second));
+            assert_eq!(found, *expected, "{arrived} of {dispatched} after {second} s");
+        }
+    }
+
+    #[test]
+    fn the_wait_for_workgroups_ends_with_all_or_those_that_fit_or_none() {
+        waits(3, &[(0, 3, Some(3))]);
+        waits(3, &[(0, 0, None), (29, 0, None), (29, 3, Some(3))]);
+        waits(1, &[(29, 0, None), (30, 0, Some(0))]);
+        // Each that begins is waited after for two seconds, though the deadline passes.
+        waits(3, &[(28, 1, None), (29, 1, None), (29, 2, None), (30, 2, None), (31, 2, Some(2))]);
+        waits(2, &[(0, 1, None), (1, 1, None), (2, 1, Some(1))]);
     }
 }

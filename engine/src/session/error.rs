@@ -109,3 +109,23 @@ fn standings(groups: &[Standing]) -> String {
     };
     groups.iter().map(one).collect::<Vec<_>>().join("; ")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hang_says_where_each_workgroup_stands() {
+        let hang = |groups| SessionError::Hang { waited: Duration::from_millis(1500), active: 2, groups };
+        assert_eq!(
+            hang(Vec::new()).to_string(),
+            "no progress for 1.5s with 2 requests running: no workgroup has left a trace"
+        );
+        let standing = |group, task, kernel| Standing { group, epoch: 9, task, kernel };
+        assert_eq!(
+            hang(vec![standing(0, 7, "rms_norm"), standing(4, 12, "sample")]).to_string(),
+            "no progress for 1.5s with 2 requests running: workgroup 0 in task 7 (rms_norm) of step 9; workgroup 4 in \
+             task 12 (sample) of step 9"
+        );
+    }
+}

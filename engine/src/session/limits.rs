@@ -96,3 +96,123 @@ impl Limits {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sampling::SamplingOptions;
+    use crate::session::request::Handle;
+
+    /// Contexts of 40 of the 64 tokens that the model was trained for, and pages for 32.
+    const LIMITS: Limits = Limits { context: 40, trained: 64, vocabulary: 16, pages: 2 };
+
+    fn request<'a>(prompt: &'a [u32], tokens_max: u32, stops: &'a [u32]) -> Request<'a> {
+        Request { prompt, tokens_max, sampling: SamplingOptions::default(), stops }
+    }
+
+    fn biased(tokens: &[u32]) -> LogitBias {
+        let entries: Vec<(u32, f32)> = tokens.iter().map(|token| (*token, 1.0)).collect();
+        LogitBias::new(&entries).unwrap()
+    }
+
+    /// The limit, or the text of the refusal.
+    fn said(found: Result<u32, SessionError>) -> String {
+        found.map_or_else(|error| error.to_string(), |limit| limit.to_string())
+    }
+
+    #[test]
+    fn a_request_is_checked_to_the_edge_of_each_limit() {
+        let roomy = Limits { pages: 3, ..LIMITS };
+        let token = "token 16 is outside the vocabulary of 16";
+        let length = |tokens| {
+            format!("the request has {tokens} tokens, but must have 1 to 39: the context must hold one more")
+        };
+        let pages = "the request may need 3 pages, but the cache has 2; ask for fewer tokens, or open the session with \
+                     more pages";
+        for (limits, prompt, tokens_max, stops, expected) in [
+            (LIMITS, &[15; 3][..], 1, &[15; 8][..], "4".into()),
+            (LIMITS, &[1; 3], 29, &[], "32".into()),
+            (LIMITS, &[1; 3], 30, &[], pages.to_owned()),
+            (roomy, &[1; 3], 30, &[], "33".into()),
+            // The context ends it earlier.
+            (roomy, &[1; 39], 1, &[], "40".into()),
+            (roomy, &[1; 39], u32::MAX, &[], "40".into()),
+            (roomy, &[1; 40], 1, &[], length(40)),
+            (roomy, &[1; 41], 1, &[], length(41)),
+            (roomy, &[], 1, &[], length(0)),
+            (roomy, &[1], 0, &[], "0 tokens to generate: at least 1 is needed".into()),
+            (roomy, &[1, 16], 1, &[], token.into()),
+            (roomy, &[1], 1, &[16], token.into()),
+            (roomy, &[1], 1, &[1; 9], "9 stop tokens are more than the 8 that a slot holds".into()),
+        ] {
+            assert_eq!(
+                said(limits.check(&request(prompt, tokens_max, stops))),
+                expected,
+                "{prompt:?} {tokens_max}"
+            );
+        }
+        for (token, expected) in [(15, "2"), (16, token)] {
+            let sampling = SamplingOptions { logit_bias: biased(&[1, token]), ..SamplingOptions::default() };
+            assert_eq!(said(roomy.check(&Request { sampling, ..request(&[1], 1, &[]) })), expected);
+        }
+    }
+
+    #[test]
+    fn what_is_left_of_a_request_is_checked_to_the_edge_of_each_limit() {
+        let roomy = Limits { pages: 3, ..LIMITS };
+        let token = "token 16 is outside the vocabulary of 16";
+        let left = |tokens: &[u32], prompt_length, tokens_left| Unfinished {
+            handle: Handle(1),
+            tokens: tokens.to_vec(),
+            prompt_length,
+            tokens_left,
+            sampling: SamplingOptions::default().validate().unwrap(),
+            stops: Vec::new(),
+            is_cancelled: false,
+            is_held: false,
+            is_parked: false,
+        };
+        let prompt = |prompt, tokens| {
+            format!("the prompt length is {prompt}, but must be from 1 to the request's {tokens} tokens")
+        };
+        let (open, ended) = (None, Some(FinishReason::Length));
+        for (limits, left, end, expected) in [
+            (LIMITS, left(&[15; 3], 3, 29), open, "32".to_owned()),
+            (roomy, left(&[1; 39], 1, 1), open, "40".into()),
+            (roomy, left(&[1; 3], 0, 1), open, prompt(0, 3)),
+            (roomy, left(&[1; 3], 4, 1), open, prompt(4, 3)),
+            (
+                roomy,
+                left(&[1; 39], 1, 2),
+                open,
+                "the request needs 41 tokens, but the session's context is 40".into(),
+            ),
+            (
+                LIMITS,
+                left(&[1; 3], 3, 30),
+                open,
+                "the request may need 3 pages, but the cache has 2; ask for fewer tokens, or open the session with \
+                 more pages"
+                    .into(),
+            ),
+            (roomy, left(&[16], 1, 1), open, token.into()),
+            // Nothing of it is computed: what counts is that a session of this model can have left it.
+            (LIMITS, left(&[1; 64], 1, 0), ended, "64".into()),
+            (
+                LIMITS,
+                left(&[1; 65], 1, 0),
+                ended,
+                "a complete request of 65 tokens cannot come from this model, whose context is 64".into(),
+            ),
+            (LIMITS, left(&[1, 16], 1, 0), ended, token.into()),
+            (LIMITS, left(&[1, 2], 1, u32::MAX), ended, u32::MAX.to_string()),
+        ] {
+            assert_eq!(said(limits.check_unfinished(&left, end)), expected, "{left:?}");
+        }
+        let stops = Unfinished { stops: vec![16], ..left(&[1], 1, 1) };
+        assert_eq!(said(LIMITS.check_unfinished(&stops, None)), token);
+        let sampling = SamplingOptions { logit_bias: biased(&[16]), ..SamplingOptions::default() };
+        let biased = Unfinished { sampling: sampling.validate().unwrap(), ..left(&[1], 1, 1) };
+        assert_eq!(said(LIMITS.check_unfinished(&biased, None)), token);
+    }
+}

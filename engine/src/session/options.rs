@@ -25,6 +25,8 @@ const WAITING_MAX: u32 = 1 << 16;
 const KEPT_MAX: u32 = 1 << 12;
 /// Maximum number of tokens that all records together have room for: 1 GiB of host memory.
 const RECORD_TOKENS_MAX: u64 = 1 << 28;
+// PLAN computes the place of a slot's tokens in 32 bits.
+const _: () = assert!(RECORD_TOKENS_MAX <= u32::MAX as u64);
 
 /// What runs the tasks of a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -72,8 +74,7 @@ pub struct SessionOptions {
     /// are not computed again; no token depends on it. The pages of kept requests go to whoever needs them. Records are
     /// as for waiting requests.
     pub kept: u32,
-    /// Maximum number of tokens of a sequence, prompt included: from 2 to the model's own context. Slots × context is
-    /// below 2^32.
+    /// Maximum number of tokens of a sequence, prompt included: from 2 to the model's own context.
     pub context: u32,
     /// Pages of the key-value cache; `None`: enough for every slot's whole context.
     pub pages: Option<u32>,
@@ -196,15 +197,11 @@ impl SessionOptions {
         let waiting = options.waiting_max;
         check("waiting requests", waiting.into(), waiting <= WAITING_MAX, "at most 65536")?;
         check("context", options.context.into(), options.context >= 2, "at least 2")?;
-        let context = u64::from(options.context);
-        // PLAN computes the position of a slot's tokens in 32 bits.
-        let tokens = u64::from(slots) * context;
-        check("slots × context", tokens, u32::try_from(tokens).is_ok(), "at most 4294967295")?;
         let threads = options.load_threads.unwrap_or(1);
         let is_right = (1..=THREADS_MAX).contains(&threads);
         check("threads that load", threads as u64, is_right, "1 to 64")?;
         check("kept requests", options.kept.into(), options.kept <= KEPT_MAX, "at most 4096")?;
-        let record_tokens = u64::from(slots + waiting + options.kept) * context;
+        let record_tokens = u64::from(slots + waiting + options.kept) * u64::from(options.context);
         let is_held = record_tokens <= RECORD_TOKENS_MAX;
         check(
             "(slots + waiting requests + kept requests) × context",
@@ -227,5 +224,108 @@ impl SessionOptions {
         check("pages", pages.into(), pages >= 1, "at least 1")?;
         let is_mapped = options.output_heap != Heap::DeviceLocal;
         check("output ring", 0, is_mapped, "in memory that the host reads")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modes_are_named_both_ways() {
+        assert_eq!(Mode::ALL.map(Mode::name), ["dispatch", "graph", "mega"]);
+        for mode in Mode::ALL {
+            assert_eq!(Mode::parse(mode.name()), Some(mode));
+        }
+        assert_eq!(["", "Mega", "graphs"].map(Mode::parse), [None; 3]);
+    }
+
+    /// Both edges of each range are accepted, and what lies beyond is refused.
+    #[test]
+    fn options_are_checked_to_the_edge_of_each_range() {
+        type Set = fn(&mut SessionOptions, u32);
+        let short = || SessionOptions { context: 2, slots: 1, waiting_max: 0, ..SessionOptions::default() };
+        let numbers: [(Set, u32, u32, &str, &str); 8] = [
+            (|options, value| options.slots = value, 1, 64, "slots", "1 to 64"),
+            (|options, value| options.waiting_max = value, 0, 65536, "waiting requests", "at most 65536"),
+            (|options, value| options.kept = value, 0, 4096, "kept requests", "at most 4096"),
+            (|options, value| options.chunk_rows = value, 1, 512, "chunk rows", "1 to 512"),
+            (
+                |options, value| options.input_entries = value,
+                2,
+                4096,
+                "input entries",
+                "a power of two from 2 to 4096",
+            ),
+            (
+                |options, value| options.output_entries = value,
+                128,
+                4096,
+                "output entries",
+                "a power of two from 128 to 4096",
+            ),
+            (
+                |options, value| options.load_threads = Some(value as usize),
+                1,
+                64,
+                "threads that load",
+                "1 to 64",
+            ),
+            (|options, value| options.pages = Some(value), 1, u32::MAX, "pages", "at least 1"),
+        ];
+        for (set, least, most, what, range) in numbers {
+            let said = |value| {
+                let mut options = short();
+                set(&mut options, value);
+                options.check().err().map(|error| error.to_string())
+            };
+            for value in [least, most] {
+                assert_eq!(said(value), None, "{what} {value}");
+            }
+            for value in [least.checked_sub(1), most.checked_add(1)].into_iter().flatten() {
+                assert_eq!(said(value), Some(format!("{what} is {value}, and must be {range}")));
+            }
+        }
+        // No powers of two, too large, and too few for the end of every slot's request.
+        for (ring, values) in [(&numbers[4], &[3, 192, 8192][..]), (&numbers[5], &[64, 192, 8192])] {
+            let (set, _, _, what, range) = ring;
+            for value in values {
+                let mut options = short();
+                set(&mut options, *value);
+                let text = options.check().unwrap_err().to_string();
+                assert_eq!(text, format!("{what} is {value}, and must be {range}"));
+            }
+        }
+        let heap = SessionOptions { output_heap: Heap::DeviceLocal, ..short() };
+        let text = heap.check().unwrap_err().to_string();
+        assert_eq!(text, "output ring is 0, and must be in memory that the host reads");
+    }
+
+    /// Records have room for 2^28 tokens in all: 2^20 contexts of 256.
+    #[test]
+    fn all_records_together_have_their_limit() {
+        let said = |slots, waiting_max, kept, context| {
+            let options = SessionOptions { slots, waiting_max, kept, context, ..SessionOptions::default() };
+            options.check().err().map(|error| error.to_string())
+        };
+        for context in [0, 1] {
+            let text = format!("context is {context}, and must be at least 2");
+            assert_eq!(said(1, 0, 0, context), Some(text));
+        }
+        assert_eq!(said(1, 0, 0, 2), None);
+        assert_eq!(said(16, 32, 16, 1 << 22), None);
+        assert_eq!(said(1, 0, 0, 1 << 28), None);
+        for (slots, waiting_max, kept, context, tokens) in [
+            (17, 32, 16, 1 << 22, 65u64 << 22),
+            (16, 33, 16, 1 << 22, 65 << 22),
+            (16, 32, 17, 1 << 22, 65 << 22),
+            (1, 0, 0, (1 << 28) + 1, (1 << 28) + 1),
+            (64, 65536, 4096, u32::MAX, 69696 * u64::from(u32::MAX)),
+        ] {
+            let text = format!(
+                "(slots + waiting requests + kept requests) × context is {tokens}, and must be at most 268435456"
+            );
+            assert_eq!(said(slots, waiting_max, kept, context), Some(text));
+        }
     }
 }

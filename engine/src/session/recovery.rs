@@ -44,3 +44,43 @@ impl Unfinished {
         self.is_cancelled.then_some(FinishReason::Cancelled)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sampling::SamplingOptions;
+
+    /// The prompt is [1, 2], and 2 ends the sequence.
+    #[test]
+    fn a_request_has_ended_by_its_last_choice_or_its_length_or_its_user() {
+        let end = |tokens: &[u32], tokens_left, is_cancelled| {
+            let left = Unfinished {
+                handle: Handle(1),
+                tokens: tokens.to_vec(),
+                prompt_length: 2,
+                tokens_left,
+                sampling: SamplingOptions::default().validate().unwrap(),
+                stops: vec![2, 7],
+                is_cancelled,
+                is_held: false,
+                is_parked: false,
+            };
+            left.end()
+        };
+        let [stop, length, cancelled] =
+            [FinishReason::Stop, FinishReason::Length, FinishReason::Cancelled].map(Some);
+        for (tokens, tokens_left, is_cancelled, expected) in [
+            (&[1, 2][..], 1, false, None),
+            (&[1, 2], 0, false, length),
+            (&[1, 2], 1, true, cancelled),
+            (&[1, 2, 7], 1, false, stop),
+            (&[1, 2, 2], 0, true, stop),
+            (&[1, 2, 7, 3], 1, false, None),
+            (&[1, 2, 7, 3], 0, true, length),
+            // Shorter than its prompt: it is refused later.
+            (&[2], 1, false, None),
+        ] {
+            assert_eq!(end(tokens, tokens_left, is_cancelled), expected, "{tokens:?} {tokens_left}");
+        }
+    }
+}

@@ -114,7 +114,60 @@ pub fn waits(plan: &ExecutionPlan, tasks: &[Task]) -> Vec<Vec<usize>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::activations::Activations;
+    use crate::executor::alone::{self, StepRows};
+    use crate::gguf::Gguf;
+    use crate::graph::{Node, Operation};
+    use crate::kv_format::KvFormat;
+    use crate::model::Model;
+    use std::path::Path;
+    use std::sync::Arc;
     use zrt_protocol::params::Matmul;
+
+    /// The plan of a model of eight layers, and its tasks.
+    fn planned() -> (ExecutionPlan, Vec<Task>) {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../models/tales-qwen3-Q4_0.gguf");
+        let model = Model::load(Arc::new(Gguf::open(&path).unwrap())).unwrap();
+        let plan = ExecutionPlan::step(&model, 64, 1, Activations::F32).unwrap();
+        let rows = StepRows::Decode { slots: 1, position: 0 };
+        let tasks = alone::tasks(&model, &plan, rows, KvFormat::F32).unwrap();
+        (plan, tasks)
+    }
+
+    /// Made to add the values to the keys, the norm of queries waits for all three products. As the first of a layer
+    /// it waits for the boundary, too, which are more waits than an entry holds.
+    #[test]
+    fn an_entry_holds_three_waits_and_no_more() {
+        let (mut plan, tasks) = planned();
+        let operations: Vec<Operation> = plan.instructions.iter().map(|one| one.node.operation).collect();
+        let find = |is_it: fn(&Operation) -> bool| operations.iter().position(is_it).unwrap();
+        let norm = find(|operation| matches!(operation, Operation::QkNorm { .. }));
+        let write = find(|operation| matches!(operation, Operation::KvWrite { .. }));
+        let Operation::KvWrite { key, value, .. } = operations[write] else { unreachable!() };
+        let layer = plan.instructions[norm].node.layer;
+        let add = Node { operation: Operation::ResidualAdd { hidden: key, addend: value }, layer };
+        plan.instructions[norm].epilogue = Some(add);
+        let task = tasks.iter().position(|task| task.instruction == Some(norm)).unwrap();
+        let units = |plan: &ExecutionPlan| {
+            let entries = tape(plan, &tasks, 0, 1).map_err(|error| error.to_string())?;
+            Ok::<_, String>(entries[task - 1].wait.map(|wait| wait.units > 0))
+        };
+        assert_eq!(waits(&plan, &tasks)[task].len(), 3);
+        assert_eq!(units(&plan), Ok([true; 3]));
+        plan.instructions[norm].node.layer = Some(77);
+        assert_eq!(waits(&plan, &tasks)[task].len(), 4);
+        let text = format!("kernel `qk_norm` is not usable: task {task} waits for 4 others");
+        assert_eq!(units(&plan), Err(text));
+    }
+
+    #[test]
+    fn a_kernel_without_a_body_is_refused() {
+        let (plan, mut tasks) = planned();
+        assert!(tape(&plan, &tasks, 0, 1).is_ok());
+        tasks[5].kernel = "plan";
+        let error = tape(&plan, &tasks, 0, 1).unwrap_err().to_string();
+        assert_eq!(error, "kernel `plan` is not usable: the megakernel has no such body");
+    }
 
     /// Products of 128, 32 and 32 units for 48 groups, with an operation over each row between them.
     #[test]

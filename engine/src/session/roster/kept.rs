@@ -53,9 +53,9 @@ impl Roster {
             let kept = &self.records[place];
             (kept.common(ready, tokens), kept.age, ready, place, from)
         };
-        let is_worth_it = |(common, _, ready, ..): &(u32, u64, u32, usize, Seat)| {
-            *common > 0 && *common >= ready.div_ceil(2)
-        };
+        // What is kept has at least one position that is ready.
+        let is_worth_it =
+            |(common, _, ready, ..): &(u32, u64, u32, usize, Seat)| *common >= ready.div_ceil(2);
         // Of equals the one that ended last.
         let best =
             self.kept().map(common).filter(is_worth_it).max_by_key(|(common, age, ..)| (*common, *age));

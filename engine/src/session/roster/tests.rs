@@ -88,6 +88,47 @@ fn the_youngest_gives_its_pages_back_where_all_stand_still() {
     assert!(admit(&mut roster).is_none(), "its three pages are not free");
 }
 
+/// A request that runs alone has all pages that there are, unless a parked one holds some: that one can continue only
+/// in the pages that the other gives back.
+#[test]
+fn one_that_runs_alone_gives_its_pages_back_only_to_a_parked_one() {
+    for has_parked in [false, true] {
+        let mut roster = roster(2, 0, 3);
+        assert_eq!(roster.page_count(), 3);
+        let long = roster.enqueue(&newcomer(&[3; 16], 64)).expect("room");
+        let (seat, _) = admit(&mut roster).expect("two pages");
+        let other = roster.enqueue(&newcomer(&[1; 3], 5)).expect("room");
+        let (parked, _) = admit(&mut roster).expect("one page");
+        let (slot, serial) = (parked.slot, parked.serial.get());
+        if has_parked {
+            roster.park(other).expect("it runs");
+            roster.take(&Told::Preempted { slot, serial, position: 2, index: 2 }).expect("it was asked");
+        } else {
+            roster.cancel(other).expect("it runs");
+            let reason = FinishReason::Cancelled;
+            roster.take(&Told::Finished { slot, serial, reason, known: 3 }).expect("it was asked");
+        }
+        let pages = if has_parked { 2 } else { 3 };
+        for index in 16..=pages * 16 {
+            assert_eq!(roster.evict(), None, "{index} tokens have pages");
+            let (slot, serial) = (seat.slot, seat.serial.get());
+            roster.take(&Told::Token { slot, serial, token: 5, index, has_tops: false }).expect("it runs");
+            roster.grant(slot);
+        }
+        assert_eq!(roster.tokens(long).expect("it runs").len() as u32, pages * 16 + 1);
+        assert_eq!(roster.evict(), has_parked.then_some(seat));
+    }
+}
+
+#[test]
+fn what_is_left_of_a_request_has_the_stops_that_it_was_given() {
+    let mut roster = roster(1, 0, 4);
+    let stops = [0, 9, 0xffff_fffe];
+    roster.enqueue(&Newcomer { stops: &stops, ..newcomer(&[1, 2], 5) }).expect("room");
+    let left = roster.unfinished().pop().expect("it waits");
+    assert_eq!((left.stops, left.tokens, left.tokens_left), (stops.to_vec(), vec![1, 2], 3));
+}
+
 #[test]
 fn what_no_request_can_have_done_is_refused() {
     let mut roster = roster(2, 0, 8);
