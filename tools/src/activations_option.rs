@@ -46,4 +46,15 @@ mod tests {
         assert_eq!([line.option.activations, session.activations], [Activations::A16; 2]);
         assert_eq!(Line::parse_from(["zrt", "--activations", "f32"]).option.activations, Activations::F32);
     }
+
+    #[test]
+    fn the_cpu_has_the_modes_whose_bits_are_defined() {
+        let names = ["f32", "a8", "a16", "f16", "f8"];
+        let found = names.map(|name| parse(name).ok());
+        use Activations::{A8, A16, F16, F32};
+        assert_eq!(found, [Some(F32), Some(A8), Some(A16), Some(F16), None]);
+        assert_eq!(names.map(|name| parse_defined(name).ok()), [Some(F32), Some(A8), Some(A16), None, None]);
+        assert!(parse_defined("f16").unwrap_err().starts_with("the bits of f16 are the card's own"));
+        assert_eq!(parse_defined("f8").unwrap_err(), "there are f32, a8, a16 and f16");
+    }
 }

@@ -202,3 +202,68 @@ fn cancel(session: &mut Session, handle: Handle) -> Result<(), ToolError> {
         result => Ok(result?),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Tokens of an answer, and whether it was broken off; after `most` tokens it is.
+    fn answered(answerer: &mut Answerer, prompt: &[u32], most: usize) -> (Vec<u32>, bool) {
+        let options = AnswerOptions { tokens_max: 3, sampling: SamplingOptions::default(), stops: &[] };
+        let mut tokens = Vec::new();
+        let broken_off = answerer.answer(prompt, &options, &Interrupt::ignored(), &mut |token, values| {
+            assert!(values.is_none());
+            tokens.push(token);
+            if tokens.len() == most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        (tokens, broken_off.unwrap())
+    }
+
+    fn open(loaded: &LoadedModel, choice: DeviceChoice) -> Answerer {
+        Answerer::open(loaded, choice, 8, Activations::A8, &MemoryOption::default()).unwrap()
+    }
+
+    /// The device and the CPU give the same answer; only the device finds what it has computed before, and counts.
+    #[test]
+    fn answers_are_the_same_on_every_device() {
+        let loaded = LoadedModel::open(None).unwrap();
+        let prompt = [5, 7, 9];
+        let mut cpu = open(&loaded, DeviceChoice::Cpu);
+        let (tokens, broken_off) = answered(&mut cpu, &prompt, 9);
+        assert_eq!((tokens.len(), broken_off, cpu.device(), cpu.found_positions()), (3, false, "cpu", 0));
+        assert_eq!(cpu.evidence().unwrap(), Evidence::of("cpu", None));
+        let mut device = open(&loaded, DeviceChoice::Virtual);
+        assert_eq!(answered(&mut device, &prompt, 9), (tokens.clone(), false));
+        assert_eq!((device.device(), device.found_positions()), ("Virtual R9700 (gfx1201)", 0));
+        // The next turn has a longer prompt: what it shares is not computed again.
+        let longer = [&prompt[..], &tokens[..1]].concat();
+        for answerer in [&mut cpu, &mut device] {
+            assert_eq!(
+                answered(answerer, &longer, 2),
+                (tokens[1..3].to_vec(), true),
+                "{}",
+                answerer.device()
+            );
+        }
+        assert_eq!(device.found_positions(), 3);
+        let evidence = device.evidence().unwrap();
+        assert!(evidence.wave_instructions.is_some_and(|count| count > 1000), "{evidence:?}");
+        cpu.close().unwrap();
+        device.close().unwrap();
+    }
+
+    /// Those of the vocabulary and the caller's, each once and in order.
+    #[test]
+    fn tokens_that_end_an_answer_are_told_once() {
+        let loaded = LoadedModel::open(None).unwrap();
+        let special = loaded.tokenizer.special_ids();
+        let own: std::collections::BTreeSet<u32> =
+            [special.eos, special.eot, special.eom].into_iter().flatten().collect();
+        assert!(!own.is_empty());
+        let first = *own.iter().next().unwrap();
+        let own: Vec<u32> = own.into_iter().collect();
+        assert_eq!(end_tokens(&loaded.tokenizer, None), own);
+        assert_eq!(end_tokens(&loaded.tokenizer, Some(first)), own);
+        assert_eq!(end_tokens(&loaded.tokenizer, Some(u32::MAX)), [own, vec![u32::MAX]].concat());
+    }
+}

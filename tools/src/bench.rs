@@ -255,4 +255,76 @@ mod tests {
         // A third of the weights for each of 30 tokens in ten steps; 33 rows of the cache for two tokens.
         assert_eq!(bytes_per_token(&loaded, 30, 3), weights * 10 / 30 + cache / 4 * 33);
     }
+
+    fn evidence() -> Evidence {
+        Evidence {
+            device: "card".to_owned(),
+            doorbells: 1,
+            packets: 20,
+            dispatches: 10,
+            submissions: 5,
+            wave_instructions: None,
+        }
+    }
+
+    /// Two repetitions of 10 tokens in 1 and 3 seconds: 10 and 10/3 tokens in a second, 2 s on average; the deviation of
+    /// two samples is their distance by the root of 2.
+    #[test]
+    fn a_record_has_means_and_deviations_of_its_samples() {
+        let loaded = LoadedModel::open(None).unwrap();
+        let test = Test { prompt_tokens: 10, generated_tokens: 0 };
+        let of = |is_cpu| {
+            let setting =
+                Setting { device: "card".to_owned(), is_cpu, activations: Activations::A8, batch_rows: 4 };
+            let samples = vec![1_000_000_000, 3_000_000_000];
+            record(&loaded, &setting, test, "then".to_owned(), samples, evidence())
+        };
+        let found = of(false);
+        assert_eq!((found.avg_ns, found.stddev_ns), (2_000_000_000, 1_414_213_562));
+        assert!((found.avg_ts - 20.0 / 3.0).abs() < 1e-12, "{}", found.avg_ts);
+        assert!((found.stddev_ts - 20.0 / 3.0 / 2f64.sqrt()).abs() < 1e-12, "{}", found.stddev_ts);
+        assert_eq!((found.samples_ts[0], found.samples_ts.len(), found.tokens), (10.0, 2, 20));
+        assert_eq!((found.n_prompt, found.n_gen, found.n_batch, found.n_ubatch), (10, 0, 4, 4));
+        assert_eq!((found.backends, found.gpu_info.as_str(), found.n_gpu_layers), ("zrt", "card", 8));
+        assert_eq!((found.activations, found.test_time.as_str()), ("a8", "then"));
+        // Ten tokens in three steps.
+        assert_eq!(found.bytes_per_token, bytes_per_token(&loaded, 10, 4));
+        let on_cpu = of(true);
+        assert_eq!((on_cpu.backends, on_cpu.gpu_info.as_str(), on_cpu.n_gpu_layers), ("CPU", "", 0));
+    }
+
+    #[test]
+    fn the_table_divides_counts_by_tokens() {
+        let loaded = LoadedModel::open(None).unwrap();
+        let setting = Setting {
+            device: "card".to_owned(),
+            is_cpu: false,
+            activations: Activations::F32,
+            batch_rows: 1,
+        };
+        let test = Test { prompt_tokens: 0, generated_tokens: 4 };
+        let one = record(&loaded, &setting, test, String::new(), vec![1_000_000_000; 2], evidence());
+        let one = Record {
+            model_type: "m".to_owned(),
+            model_size: 2048,
+            model_n_params: 1_500_000,
+            bytes_per_token: 3 << 20,
+            ..one
+        };
+        let none = Record { tokens: 0, n_prompt: 7, n_gen: 0, ..one.clone() };
+        let expected = "\
+| model |     size | params | device | test |         t/s | dispatches/t | packets/t | submissions/t |  bytes/t |
+| ----- | -------: | -----: | ------ | ---: | ----------: | -----------: | --------: | ------------: | -------: |
+| m     | 2.00 KiB | 1.50 M | card   |  tg4 | 4.00 ± 0.00 |         1.25 |      2.50 |          0.62 | 3.00 MiB |
+| m     | 2.00 KiB | 1.50 M | card   |  pp7 | 4.00 ± 0.00 |        10.00 |     20.00 |          5.00 | 3.00 MiB |
+";
+        assert_eq!(table(&[one, none]).to_string(), expected);
+    }
+
+    /// The stride visits the vocabulary: three of it are 23,757, which is 1 after 23,756.
+    #[test]
+    fn prompts_go_through_the_vocabulary_in_strides() {
+        let of = |vocabulary| prompt_for(vocabulary, Test { prompt_tokens: 4, generated_tokens: 0 });
+        assert_eq!((of(100_000), of(23_756)), (vec![0, 7919, 15_838, 23_757], vec![0, 7919, 15_838, 1]));
+    }
 }

@@ -103,4 +103,15 @@ mod tests {
         assert_eq!(words("1,2,3"), Err(LineError::Length { bytes: 3 }));
         assert_eq!(words(&"0,".repeat(BYTES_PER_LINE_MAX + 1)), Err(LineError::TooLong));
     }
+
+    /// As many bytes as a line may have are taken.
+    #[test]
+    fn a_line_has_at_most_so_many_bytes() {
+        let most = words(&"0,".repeat(BYTES_PER_LINE_MAX));
+        assert_eq!(most, Ok(Some(vec![0; BYTES_PER_LINE_MAX / 4])));
+        for text in ["+1", "0x+1", "256", "0X100"] {
+            assert_eq!(byte(text), None, "{text}");
+        }
+        assert_eq!((byte("0Xfe"), byte("255")), (Some(254), Some(255)));
+    }
 }

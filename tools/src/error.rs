@@ -326,4 +326,103 @@ mod tests {
                         GGUF file with --model";
         assert_eq!(sentence(&error), expected);
     }
+
+    /// The whole sentence of errors that say what to do.
+    #[test]
+    fn errors_end_with_what_to_do() {
+        let name = || "x".to_owned();
+        let io = || std::io::Error::other("denied");
+        for (error, expected) in [
+            (ToolError::NothingToCompare, "cannot be the CPU itself; use --device virtual or kfd"),
+            (ToolError::NoToken, "without its token; run `zrt validate` with this model and device"),
+            (ToolError::NoFreeVram, "how much VRAM is free; give a size, as --vram 12GiB"),
+            (ToolError::EmptyPrompt, "the prompt is empty; give some text with --prompt or --file"),
+            (
+                ToolError::Context { needed: 9, context: 8 },
+                "9 tokens are needed, but the model's context is 8; shorten the prompt or ask for fewer tokens",
+            ),
+            (ToolError::NoText { path: name() }, "x is not UTF-8 text; check the path"),
+            (ToolError::TooLong { path: name(), limit: 7 }, "x has more than 7 bytes; check the path"),
+            (
+                ToolError::Read { path: name(), source: io() },
+                "x cannot be read: denied; check the path and its permissions",
+            ),
+            (
+                ToolError::Kernel { name: name() },
+                "there is no kernel \"x\" and no such file; `zrt disasm` without a name lists the kernels",
+            ),
+            (
+                ToolError::NoKernel { path: name(), name: None, kernels: "a, b".to_owned() },
+                "x has no kernel; it has: a, b; give the name of one with --kernel",
+            ),
+            (
+                ToolError::NoKernel { path: name(), name: Some("c".to_owned()), kernels: "a".to_owned() },
+                "x has no kernel \"c\"; it has: a; give the name of one with --kernel",
+            ),
+            (
+                ToolError::Write { path: name(), source: io() },
+                "x cannot be written: denied; check that the disk is not full",
+            ),
+            (ToolError::Told(Box::new(bad("all".to_owned()))), "all"),
+            (
+                ToolError::ConversationFull { tokens: 9, context: 8 },
+                "no room for an answer; begin a new one with /clear, or give a larger --context",
+            ),
+            (ToolError::NoBitsToCompare, "validate the same model and device with --activations f32"),
+            (
+                ToolError::NoChatTemplate { model: name() },
+                "a conversation; use `zrt generate`, or give a template with --chat-template-file",
+            ),
+            (
+                ToolError::Option { option: "--context", value: "1".to_owned(), wanted: "at least 2" },
+                "--context is 1, but must be at least 2",
+            ),
+        ] {
+            assert!(sentence(&error).ends_with(expected), "{}", sentence(&error));
+        }
+    }
+
+    /// 2 for what cannot be understood, also if a document has said it.
+    #[test]
+    fn exit_codes_tell_bad_input_from_failure() {
+        let code = |bytes| ToolError::Code { path: String::new(), source: bytes };
+        let no_kernel = ToolError::NoKernel { path: String::new(), name: None, kernels: String::new() };
+        let line = ToolError::Bytes { line: 1, source: crate::byte_lines::LineError::TooLong };
+        let told = ToolError::Told(Box::new(ToolError::Told(Box::new(bad(String::new())))));
+        let launch = crate::launch::LaunchError::NotVirtual { choice: "kfd" };
+        for error in [code(crate::machine_code::CodeError::Empty), no_kernel, line, told, launch.into()] {
+            assert_eq!(error.exit_code(), 2, "{error}");
+        }
+        let failed = std::io::Error::other("denied");
+        for error in
+            [ToolError::NoToken, ToolError::Output(failed), ToolError::Told(Box::new(ToolError::NoToken))]
+        {
+            assert_eq!(error.exit_code(), 1, "{error}");
+        }
+    }
+
+    #[test]
+    fn a_reader_that_went_away_is_no_failure() {
+        let broken = || std::io::Error::from(std::io::ErrorKind::BrokenPipe);
+        let full = || std::io::Error::from(std::io::ErrorKind::StorageFull);
+        for (error, is_closed) in [
+            (ToolError::Output(broken()), true),
+            (ToolError::Output(full()), false),
+            (ToolError::Json(serde_json::Error::io(broken())), true),
+            (ToolError::Json(serde_json::Error::io(full())), false),
+            (ToolError::Write { path: String::new(), source: broken() }, false),
+        ] {
+            assert_eq!(error.is_closed_pipe(), is_closed, "{error}");
+        }
+    }
+
+    /// What a cause repeats is not said twice.
+    #[test]
+    fn causes_follow_each_other_once() {
+        let wrapped = ToolError::Told(Box::new(ToolError::Read {
+            path: "x".to_owned(),
+            source: std::io::Error::other("denied"),
+        }));
+        assert_eq!(with_causes(&wrapped), "x cannot be read: denied");
+    }
 }

@@ -266,3 +266,85 @@ fn outcome(
 fn nanoseconds(from: Instant, to: Instant) -> u64 {
     u64::try_from(to.duration_since(from).as_nanos()).unwrap_or(u64::MAX)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A sink that takes so many bytes, and then fails.
+    struct Sink(usize, String);
+
+    impl Write for Sink {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            if bytes.len() > self.0 {
+                return Err(std::io::Error::other("full"));
+            }
+            self.0 -= bytes.len();
+            self.1.push_str(std::str::from_utf8(bytes).unwrap());
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// Each token is written at once; a token that ends the text, or a text that does, is counted and not shown.
+    #[test]
+    fn text_is_written_up_to_what_ends_it() {
+        let loaded = LoadedModel::open(None).unwrap();
+        let tokens = loaded.tokenizer.encode("The dog ran over the hill.");
+        assert!(tokens.len() > 3, "{tokens:?}");
+        let written = |ends: &[u32], stops: &[&str], room| {
+            let stops: Vec<String> = stops.iter().map(|stop| (*stop).to_owned()).collect();
+            let stops = StopTexts::new(&stops).unwrap();
+            let mut sink = Sink(room, String::new());
+            let mut writer = TextWriter::new(&loaded.tokenizer, Some(&mut sink), ends, &stops);
+            let taken = tokens.iter().take_while(|token| writer.push(**token).is_continue()).count();
+            let finished = writer.finish().map(|text| (text.token_ids.len(), text.text, text.is_ended));
+            (taken, finished.map_err(|error| error.to_string()), sink.1)
+        };
+        let (all, text) = (tokens.len(), "The dog ran over the hill.".to_owned());
+        assert_eq!(written(&[], &[], 100), (all, Ok((all, text.clone(), false)), text.clone()));
+        let ended = written(&[tokens[all - 1]], &[], 100);
+        assert_eq!(
+            (ended.0, ended.1.as_ref().map(|(count, _, is_ended)| (*count, *is_ended))),
+            (all, Ok((all, true)))
+        );
+        assert!(text.starts_with(&ended.2) && ended.2.len() < text.len(), "{ended:?}");
+        let (_, stopped, shown) = written(&[], &[" over"], 100);
+        assert_eq!(stopped.map(|(_, text, is_ended)| (text, is_ended)), Ok(("The dog ran".to_owned(), true)));
+        assert_eq!(shown, "The dog ran");
+        // Nothing more is tried after the sink is full.
+        let (taken, failed, shown) = written(&[], &[], 4);
+        assert_eq!(failed.map(|_| ()), Err("full".to_owned()));
+        assert!(taken < all && text.starts_with(&shown), "{taken} {shown}");
+    }
+
+    #[test]
+    fn an_ending_is_told_by_what_came_first() {
+        let loaded = LoadedModel::open(None).unwrap();
+        let stops = StopTexts::default();
+        let request = Request {
+            prompt: "a",
+            prompt_token_ids: &[1],
+            max_tokens: 9,
+            ends: &[],
+            stops: &stops,
+            with_loss: false,
+        };
+        let start = Instant::now();
+        let at = |nanoseconds| start + std::time::Duration::from_nanos(nanoseconds);
+        let of = |is_ended, is_broken_off| {
+            let written = WrittenText { token_ids: vec![2, 3], text: "b".to_owned(), is_ended };
+            let times = [start, at(70), at(100)];
+            outcome(&loaded, &request, written, is_broken_off, Some(0.5), times, Evidence::of("cpu", None))
+        };
+        let reasons = [of(true, true), of(true, false), of(false, true), of(false, false)];
+        let reasons = reasons.map(|outcome| outcome.finish_reason);
+        assert_eq!(reasons, [Ending::Stop, Ending::Stop, Ending::Interrupted, Ending::Length]);
+        let found = of(false, false);
+        assert_eq!((found.prompt_ns, found.generation_ns, found.prompt_nll_mean), (70, 30, Some(0.5)));
+        assert_eq!((found.token_ids, found.prompt_token_ids), (vec![2, 3], vec![1]));
+    }
+}

@@ -54,3 +54,21 @@ impl Interrupt {
         self.asked.load(Ordering::Relaxed)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Before an answer an old wish is forgotten; after it the next one ends the program.
+    #[test]
+    fn a_wish_counts_for_one_answer() {
+        let interrupt = Interrupt::ignored();
+        let ends = || interrupt.ends.load(Ordering::Relaxed);
+        assert!(!interrupt.is_asked() && !ends());
+        interrupt.asked.store(true, Ordering::Relaxed);
+        interrupt.end();
+        assert!(interrupt.is_asked() && ends());
+        interrupt.begin();
+        assert!(!interrupt.is_asked() && !ends());
+    }
+}

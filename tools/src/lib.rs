@@ -45,3 +45,7 @@ pub mod workload;
 
 /// What `--version` says after the program's name: version, commit and its date, as in `0.1.0 (1a2b3c4d 2026-11-22)`.
 pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("ZRT_BUILD"), ")");
+
+#[cfg(test)]
+#[path = "../../loader/tests/data/double_object.rs"]
+mod double_object;

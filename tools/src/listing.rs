@@ -187,4 +187,31 @@ L_0004:
         code.entries[0].wave_size = WaveSize::Wave64;
         assert_eq!(list(&code)[0].text, "v_cndmask_b32_e32 v1, v1, v1, vcc");
     }
+
+    /// The last word can be jumped to, and the place after it cannot.
+    #[test]
+    fn the_code_ends_after_its_last_word() {
+        let target = |word| list(&section(&[word, 0xbfb0_0000]))[0].target.clone();
+        assert_eq!(target(0xbfa0_0000).as_deref(), Some("L_0004"));
+        assert_eq!(target(0xbfa0_0001).as_deref(), Some("0x8, outside of the code"));
+        // Before the code there is no place.
+        assert_eq!((target(0xbfa0_ffff).as_deref(), target(0xbfa0_fffe)), (Some("nothing"), None));
+        assert_eq!(list(&section(&[0]))[0].text, "v_illegal");
+    }
+
+    /// All branches and the call have their distance in the low 16 bits; s_nop has none.
+    #[test]
+    fn branches_and_calls_go_somewhere() {
+        let target = |word| {
+            let decoded = zrt_isa::decode(&[word]).unwrap();
+            super::target(&decoded, 10)
+        };
+        // s_branch, s_cbranch_scc0, _scc1, _vccz, _vccnz, _execz, _execnz (instruction set reference, SOPP 32 to 38).
+        for opcode in 32..=38 {
+            assert_eq!(target(0xbf80_0000 | opcode << 16 | 3), Some(14), "{opcode}");
+        }
+        // s_call_b64 s[0:1] (SOPK 20).
+        assert_eq!(target(0xba00_0003), Some(14));
+        assert_eq!(target(0xbf80_0003), None);
+    }
 }

@@ -122,4 +122,40 @@ mod tests {
         let text = crate::error::sentence(&error);
         assert!(text.contains("no/model.gguf") && text.contains("--model"), "{text}");
     }
+
+    /// Numbers of `llama_ftype` in llama.cpp's llama.h; those that were taken back, and ones that nobody knows, have no
+    /// name.
+    #[test]
+    fn file_types_have_llama_cpps_names() {
+        let names = [
+            (0, "all F32"),
+            (1, "F16"),
+            (2, "Q4_0"),
+            (3, "Q4_1"),
+            (7, "Q8_0"),
+            (8, "Q5_0"),
+            (9, "Q5_1"),
+            (10, "Q2_K - Medium"),
+            (11, "Q3_K - Small"),
+            (12, "Q3_K - Medium"),
+            (13, "Q3_K - Large"),
+            (14, "Q4_K - Small"),
+            (15, "Q4_K - Medium"),
+            (16, "Q5_K - Small"),
+            (17, "Q5_K - Medium"),
+            (18, "Q6_K"),
+            (25, "IQ4_NL - 4.5 bpw"),
+            (30, "IQ4_XS - 4.25 bpw"),
+            (32, "BF16"),
+        ];
+        let found: Vec<(u32, &str)> =
+            (0..64).filter_map(|number| Some((number, file_type_name(number)?))).collect();
+        assert_eq!(found, names);
+    }
+
+    /// Most bytes of the model inside the program are of its matrices.
+    #[test]
+    fn the_type_of_most_bytes_is_that_of_the_matrices() {
+        assert_eq!(LoadedModel::open(None).unwrap().dominant_kind(), Some(TensorKind::Q4_0));
+    }
 }

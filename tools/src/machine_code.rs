@@ -456,3 +456,6 @@ fn entry(name: String, dwords: Range<usize>, descriptor: &[u8; DESCRIPTOR_BYTES]
     let user_sgprs = descriptor[DESCRIPTOR_RSRC2] >> 1 & 0x1f;
     Entry { name, dword: dwords.start, end: dwords.end, wave_size, user_sgprs }
 }
+
+#[cfg(test)]
+mod tests;

@@ -101,4 +101,16 @@ mod tests {
         assert_eq!(limit(Some(VramLimit::Bytes(ByteLen(7)))), Some(ByteLen(7)));
         assert_eq!(limit(None), None);
     }
+
+    #[test]
+    fn options_of_a_session_have_limit_and_threads() {
+        let choice = zrt_bringup::DeviceChoice::Virtual;
+        let device = zrt_bringup::open(choice, &zrt_bringup::OpenOptions::default()).unwrap();
+        let memory = MemoryOption { vram: Some(VramLimit::Bytes(ByteLen(7))), load_threads: Some(3) };
+        let options = SessionOptions { slots: 5, ..SessionOptions::default() };
+        let found = memory.of_session(&device, options).unwrap();
+        assert_eq!((found.vram_max, found.load_threads, found.slots), (Some(ByteLen(7)), Some(3), 5));
+        assert_eq!(memory.loading(&mut |_, _| ()).threads, Some(3));
+        assert_eq!(MemoryOption::default().loading(&mut |_, _| ()).threads, None);
+    }
 }

@@ -180,4 +180,19 @@ mod tests {
         let told: Vec<_> = lines.iter().map(|line| (line.source.1, line.count, line.lanes)).collect();
         assert_eq!(told, [(2, 10, 64), (3, 9, 90)]);
     }
+
+    /// LDS is no memory; everything else is.
+    #[test]
+    fn bytes_of_memory_are_those_outside_of_lds() {
+        let bytes = Bytes {
+            vector_load: 1,
+            vector_store: 20,
+            atomic: 300,
+            scalar_load: 4000,
+            scratch: 50_000,
+            lds_load: 600_000,
+            lds_store: 7_000_000,
+        };
+        assert_eq!(Profile { bytes, ..Profile::default() }.memory_bytes(), 54_321);
+    }
 }

@@ -110,3 +110,28 @@ fn evidence(session: &mut Session, setting: &Setting) -> Result<Evidence, ToolEr
         wave_instructions: counters.wave_instructions,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A prompt of three tokens is one step, whose rows nothing but the megakernel runs.
+    #[test]
+    fn a_prompt_is_taken_in_one_step_and_recorded_by_its_repetitions() {
+        let loaded = LoadedModel::open(None).unwrap();
+        let choices = Choices {
+            device: DeviceChoice::Virtual,
+            activations: Activations::A8,
+            repetitions: 2,
+            memory: MemoryOption::default(),
+        };
+        let found = run(&loaded, &choices, Test { prompt_tokens: 3, generated_tokens: 0 }).unwrap();
+        assert_eq!((found.n_prompt, found.n_gen, found.n_batch, found.activations), (3, 0, 3, "a8"));
+        assert_eq!((found.samples_ns.len(), found.tokens, found.backends), (2, 6, "zrt"));
+        assert!(found.samples_ns.iter().all(|sample| *sample > 1), "{found:?}");
+        assert!(found.evidence.device.contains("Virtual R9700"), "{found:?}");
+        // Its one submission was made when the session opened.
+        assert_eq!((found.evidence.submissions, found.evidence.dispatches), (0, 0));
+        assert!(found.evidence.wave_instructions.is_some_and(|count| count > 1000), "{found:?}");
+    }
+}

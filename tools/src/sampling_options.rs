@@ -110,4 +110,34 @@ mod tests {
         let twice = SamplingArguments { logit_bias: vec![(3, 2.0), (3, 1.0)], ..given };
         assert!(twice.or(&defaults).is_err());
     }
+
+    #[test]
+    fn what_is_given_goes_before_the_command_s_own_choice() {
+        let defaults = SamplingOptions {
+            temperature: 0.8,
+            top_k: 40,
+            top_p: 0.95,
+            min_p: 0.1,
+            typical_p: 0.9,
+            seed: 7,
+            ..SamplingOptions::default()
+        };
+        let plain =
+            SamplingArguments { repeat_penalty: 1.5, repeat_last_n: 9, ..SamplingArguments::default() };
+        let found = plain.or(&defaults).unwrap();
+        assert_eq!((found.temperature, found.top_k, found.top_p), (0.8, 40, 0.95));
+        assert_eq!((found.min_p, found.typical_p, found.seed), (0.1, 0.9, 7));
+        assert_eq!((found.repetition_penalty, found.penalty_window), (1.5, 9));
+        let given = SamplingArguments {
+            temperature: Some(0.0),
+            top_k: Some(3),
+            top_p: Some(0.5),
+            min_p: Some(0.25),
+            seed: Some(11),
+            ..plain
+        };
+        let found = given.or(&defaults).unwrap();
+        assert_eq!((found.temperature, found.top_k, found.top_p), (0.0, 3, 0.5));
+        assert_eq!((found.min_p, found.seed), (0.25, 11));
+    }
 }

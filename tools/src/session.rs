@@ -224,3 +224,88 @@ impl Executor for Session {
         forward!(self, executor => executor.read_token(position))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use zrt_engine::graph::Operation;
+
+    #[test]
+    fn counts_between_two_times_are_their_differences() {
+        let of = |one: u64, wave_instructions| {
+            let counters = Counters {
+                doorbells: one,
+                packets: 10 * one,
+                dispatches: 100 * one,
+                submissions: 1000 * one,
+                wave_instructions,
+            };
+            Evidence::of("card", Some(counters))
+        };
+        assert_eq!(of(7, Some(9)).since(&of(3, Some(4))), of(4, Some(5)));
+        assert_eq!(of(7, None).since(&of(3, Some(4))), of(4, None));
+        assert_eq!(of(3, Some(4)).since(&of(7, Some(9))), of(0, Some(0)));
+        // What has no counters has counted nothing.
+        let cpu = Evidence::of("cpu", None);
+        assert_eq!((cpu.device.as_str(), cpu.packets, cpu.wave_instructions), ("cpu", 0, None));
+    }
+
+    /// Prompt and answer together fill the context exactly, and are one too many after that.
+    #[test]
+    fn a_context_holds_prompt_and_answer() {
+        let loaded = LoadedModel::open(None).unwrap();
+        let trained = loaded.model.config.context as usize;
+        let of = |prompt, answer| context_for(&loaded, prompt, answer).map_err(|error| error.to_string());
+        assert_eq!((of(3, 4), of(trained - 4, 4)), (Ok(7), Ok(trained as u32)));
+        let told = format!("{} tokens are needed, but the model's context is {trained}", trained + 1);
+        assert_eq!(of(trained - 4, 5), Err(told));
+        assert_eq!(of(0, 4), Err("the prompt is empty".to_owned()));
+        let endless = of(2, usize::MAX).unwrap_err();
+        assert!(endless.starts_with(&format!("{} tokens are needed", u64::MAX)), "{endless}");
+    }
+
+    /// What a session answers on the CPU is what the reference implementation answers.
+    #[test]
+    fn a_session_on_the_cpu_is_the_oracle() {
+        let loaded = LoadedModel::open(None).unwrap();
+        let memory = MemoryOption::default();
+        let mut session = Session::open(&loaded, DeviceChoice::Cpu, 4, Activations::A8, &memory).unwrap();
+        let mut oracle = Oracle::new_with(&loaded.model, 4, KvFormat::F32, Activations::A8).unwrap();
+        assert_eq!((session.device(), session.activations()), ("cpu", Activations::A8));
+        assert!(session.is_cpu() && !session.is_virtual());
+        assert_eq!(session.evidence().unwrap(), Evidence::of("cpu", None));
+        let both: [&mut dyn FnMut() -> Seen; 2] = [&mut || seen(&mut session), &mut || seen(&mut oracle)];
+        let [of_session, of_oracle] = both.map(|run| run());
+        assert_eq!(of_session, of_oracle);
+        // None of it is what a step that did nothing leaves.
+        assert!(of_session.value.iter().any(|number| *number != 0.0), "{of_session:?}");
+        assert!(of_session.cache.iter().any(|number| *number != 0.0), "{of_session:?}");
+        assert_eq!((of_session.tokens[0], of_session.value.len() > 1), (5, true));
+    }
+
+    /// What an executor shows of a prompt of two tokens.
+    #[derive(Debug, PartialEq)]
+    struct Seen {
+        state: StepSnapshot,
+        value: Vec<f32>,
+        cache: Vec<f32>,
+        tokens: [u32; 3],
+    }
+
+    fn seen(executor: &mut dyn Executor) -> Seen {
+        executor.begin(&[5, 7]).unwrap();
+        executor.step().unwrap();
+        // The last token instruction by instruction.
+        let count = executor.plan().instructions.len();
+        (0..count).for_each(|index| executor.step_instruction(index).unwrap());
+        let Operation::Embed { output, .. } = executor.plan().instructions[0].node.operation else {
+            panic!()
+        };
+        Seen {
+            state: executor.read_state().unwrap(),
+            value: executor.read_value(output).unwrap(),
+            cache: executor.read_cache_row(Cache::Key, 1, 0).unwrap(),
+            tokens: [0, 1, 2].map(|position| executor.read_token(position).unwrap()),
+        }
+    }
+}

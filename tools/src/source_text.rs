@@ -106,4 +106,50 @@ mod tests {
         assert_eq!(text.files.len(), FILES_MAX);
         assert_eq!(text.line("k.c", 1).as_deref(), Some("int a;"), "it was read before");
     }
+
+    /// Both places of a finding, and the wave that a fault stopped.
+    #[test]
+    fn places_get_the_text_of_their_line() {
+        let folder = zrt_needs::TemporaryFolder::new("source-text-places");
+        std::fs::write(folder.join("k.c"), "one\ntwo\n").unwrap();
+        let mut text = SourceText::of(&folder.join("k.co"));
+        let place = |line| Place {
+            pc: 0,
+            kernel: None,
+            offset: None,
+            source: Some(("k.c".to_owned(), line)),
+            source_text: None,
+        };
+        let finding = Finding { place: Some(place(1)), other: Some(place(2)), ..Finding::default() };
+        let wave = zrt_bringup::FaultedWave {
+            place: place(2),
+            instruction: String::new(),
+            workgroup: [0; 3],
+            wave: 0,
+            lane: None,
+            launched_at: None,
+        };
+        let fault = zrt_bringup::DeviceFault {
+            what: String::new(),
+            address: None,
+            wave: Some(wave),
+            place: String::new(),
+            is_final: true,
+        };
+        let mut error = LaunchError::Device {
+            work: String::new(),
+            source: Unfinished::Fault(Box::new(crate::launch::KernelFault { fault, remark: None })),
+            findings: vec![crate::launch::Located { finding, action: None, number: 0 }],
+            printed: Box::default(),
+            waves: Box::default(),
+        };
+        text.fill_error(&mut error);
+        let LaunchError::Device { source, findings, .. } = &error else { unreachable!() };
+        let told = |place: &Place| place.source_text.clone();
+        let found = &findings[0].finding;
+        assert_eq!(found.place.as_ref().and_then(told).as_deref(), Some("one"));
+        assert_eq!(found.other.as_ref().and_then(told).as_deref(), Some("two"));
+        let wave = source.fault().and_then(|fault| fault.fault.wave.as_ref()).unwrap();
+        assert_eq!(told(&wave.place).as_deref(), Some("two"));
+    }
 }

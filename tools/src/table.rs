@@ -66,6 +66,13 @@ impl fmt::Display for Table {
     }
 }
 
+/// The cells of the tables in a text, row by row, without what pads them.
+#[cfg(test)]
+pub(crate) fn cells(text: &str) -> Vec<Vec<&str>> {
+    let rows = text.lines().filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |"));
+    rows.map(|row| row.split(" | ").map(str::trim).collect()).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

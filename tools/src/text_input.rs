@@ -40,3 +40,41 @@ fn read_standard_input() -> Result<Vec<u8>, ReadError> {
     std::io::stdin().lock().take(BYTES_MAX + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > BYTES_MAX { Err(ReadError::TooLong) } else { Ok(bytes) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Editors end a text with one line feed; what else there is belongs to it.
+    #[test]
+    fn one_line_end_is_left_out() {
+        let folder = zrt_needs::TemporaryFolder::new("text-input");
+        let path = folder.join("text");
+        for (bytes, text) in [
+            ("a\nb\n", "a\nb"),
+            ("a\r\n", "a"),
+            ("a\n\n", "a\n"),
+            ("a\r", "a\r"),
+            ("\r\n\r\n", "\r\n"),
+            ("", ""),
+            ("a", "a"),
+        ] {
+            std::fs::write(&path, bytes).unwrap();
+            assert_eq!(read(&path).unwrap(), text, "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_text_is_refused() {
+        let folder = zrt_needs::TemporaryFolder::new("text-input-refused");
+        let path = folder.join("text");
+        let complaint = || read(&path).map_err(|error| error.to_string()).unwrap_err();
+        let name = path.display();
+        assert_eq!(complaint(), format!("{name} cannot be read"));
+        std::fs::write(&path, [b'a', 0xff]).unwrap();
+        assert_eq!(complaint(), format!("{name} is not UTF-8 text"));
+        std::fs::File::create(&path).unwrap().set_len(BYTES_MAX + 1).unwrap();
+        assert_eq!(complaint(), format!("{name} has more than {BYTES_MAX} bytes"));
+        assert!(is_standard_input(Path::new("-")) && !is_standard_input(Path::new("./-")));
+    }
+}

@@ -160,3 +160,48 @@ pub fn summary(outcome: &Outcome) -> String {
         evidence.dispatches,
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::Evidence;
+
+    /// By hand: 5 tokens in 2 s; of 4 generated ones the first comes with the prompt, so 3 in half a second.
+    #[test]
+    fn a_summary_has_speeds_and_counts() {
+        let outcome = Outcome {
+            model_filename: String::new(),
+            prompt: String::new(),
+            prompt_token_ids: vec![1; 5],
+            token_ids: vec![2; 4],
+            text: String::new(),
+            finish_reason: Ending::Length,
+            prompt_nll_mean: None,
+            log_probabilities: None,
+            prompt_ns: 2_000_000_000,
+            generation_ns: 500_000_000,
+            evidence: Evidence {
+                device: "card".to_owned(),
+                doorbells: 7,
+                packets: 8,
+                dispatches: 9,
+                submissions: 10,
+                wave_instructions: None,
+            },
+        };
+        let line =
+            "card: prompt 5 tokens at 2.5 t/s, then 3 at 6.0 t/s; 7 doorbells, 8 packets, 9 dispatches]";
+        assert_eq!(summary(&outcome), format!("[{line}"));
+        let stopped = Outcome { finish_reason: Ending::Interrupted, ..outcome };
+        assert_eq!(summary(&stopped), format!("[stopped; {line}"));
+        // What took no time counts as a nanosecond.
+        let none = Outcome { token_ids: Vec::new(), generation_ns: 0, ..stopped };
+        assert!(summary(&none).contains("then 0 at 0.0 t/s"), "{}", summary(&none));
+    }
+
+    #[test]
+    fn json_has_no_text_beside_it() {
+        let mut output = Vec::new();
+        assert!(begin("prompt", &mut output, true).unwrap().is_none());
+    }
+}

@@ -371,3 +371,144 @@ fn shown(text: &str) -> String {
     }
     begin.escape_debug().to_string().replace("\\\"", "\"").replace("\\'", "'")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A file with some of everything, and nothing that must be in a file.
+    fn inspection() -> Inspection {
+        let pair =
+            |key: &str, kind, length, value| MetadataReport { key: key.to_owned(), kind, length, value };
+        Inspection {
+            model_filename: "m.gguf".to_owned(),
+            file_bytes: 3 << 20,
+            missing_bytes: 2048,
+            gguf_version: Some(3),
+            architecture: Some("qwen3".to_owned()),
+            name: Some("a \"name\"\u{1b}".to_owned()),
+            parameters: 1_500_000,
+            tensor_bytes: 4 << 20,
+            runs: Verdict::of(Some("it lacks\nsomething".to_owned())),
+            tokenizer: TokenizerReport {
+                kind: Some("gpt2".to_owned()),
+                pre_tokenizer: Some("qwen2".to_owned()),
+                tokens: Some(9),
+                bos: None,
+                eos: None,
+                eot: None,
+                verdict: Verdict::of(None),
+            },
+            chat_template: Some(TemplateReport {
+                bytes: 12,
+                end_of_turn: Some("<|im_end|>".to_owned()),
+                verdict: Verdict::of(None),
+            }),
+            tensor_types: vec![TypeReport { kind: "Q4_0", tensors: 2, elements: 1_500_000, bytes: 4 << 20 }],
+            metadata: vec![
+                pair("a.text", "string", None, Some("it's".into())),
+                pair("a.list", "array", Some(7), None),
+                pair("a.number", "u32", None, Some(5.into())),
+                pair("a.nan", "f32", None, None),
+            ],
+            tensors: vec![TensorReport {
+                name: "t".to_owned(),
+                kind: "Q4_0",
+                dimensions: vec![32, 2],
+                offset: 0,
+                bytes: 36,
+            }],
+        }
+    }
+
+    #[test]
+    fn the_text_is_heading_tables_and_verdicts() {
+        let heading = "\
+m.gguf: GGUF version 3, 3.00 MiB, 2.00 KiB missing
+qwen3 a \"name\"\\u{1b}, 1.50 M parameters in 4.00 MiB
+
+| key      | type   | value        |
+| -------- | ------ | ------------ |
+| a.text   | string | it's         |
+| a.list   | array  | 7 elements   |
+| a.number | u32    | 5            |
+| a.nan    | f32    | not a number |
+
+| type | tensors | elements |     size |
+| ---- | ------: | -------: | -------: |
+| Q4_0 |       2 |   1.50 M | 4.00 MiB |
+";
+        let tensors = "
+| tensor | type | dimensions | size |
+| ------ | ---- | ---------- | ---: |
+| t      | Q4_0 | 32 × 2     | 36 B |
+";
+        let verdicts = "
+model runs: no: it lacks something
+tokenizer runs (gpt2 qwen2, 9 tokens): yes
+chat template renders (12 bytes, turns end with <|im_end|>): yes
+";
+        assert_eq!(text(&inspection(), false), format!("{heading}{verdicts}"));
+        assert_eq!(text(&inspection(), true), format!("{heading}{tensors}{verdicts}"));
+    }
+
+    #[test]
+    fn what_a_file_does_not_say_is_said() {
+        let bare = Inspection {
+            missing_bytes: 0,
+            gguf_version: None,
+            architecture: None,
+            name: None,
+            runs: Verdict::of(None),
+            tokenizer: TokenizerReport {
+                kind: None,
+                pre_tokenizer: None,
+                tokens: None,
+                bos: None,
+                eos: None,
+                eot: None,
+                verdict: Verdict::of(Some("none".to_owned())),
+            },
+            chat_template: None,
+            ..inspection()
+        };
+        let expected = "m.gguf: safetensors, as the GGUF file that it stands for, 3.00 MiB\n\
+                        no architecture without a name, 1.50 M parameters in 4.00 MiB\n";
+        assert_eq!(heading(&bare), expected);
+        let expected =
+            "model runs: yes\ntokenizer runs (none, 0 tokens): no: none\nchat template: none in the file\n";
+        assert_eq!(verdicts(&bare), expected);
+        let report = template_report("{{ x }}", None);
+        assert_eq!((report.bytes, report.end_of_turn, report.verdict.runs), (7, None, false));
+    }
+
+    /// Sixty characters, not bytes.
+    #[test]
+    fn long_texts_are_cut() {
+        assert_eq!(shown(&"é".repeat(60)), "é".repeat(60));
+        assert_eq!(shown(&"é".repeat(61)), format!("{}…", "é".repeat(60)));
+        assert_eq!(shown("a\n\"b\"\t'c'"), "a\\n\"b\"\\t'c'");
+    }
+
+    #[test]
+    fn values_are_json_unless_it_has_no_word_for_them() {
+        for (value, expected) in [
+            (Value::U8(200), "200"),
+            (Value::I8(-3), "-3"),
+            (Value::U16(60_000), "60000"),
+            (Value::I16(-30_000), "-30000"),
+            (Value::U32(4_000_000_000), "4000000000"),
+            (Value::I32(-2_000_000_000), "-2000000000"),
+            (Value::U64(u64::MAX), "18446744073709551615"),
+            (Value::I64(i64::MIN), "-9223372036854775808"),
+            (Value::F32(0.1), "0.1"),
+            (Value::F64(0.25), "0.25"),
+            (Value::Bool(true), "true"),
+            (Value::String("x\"y".into()), "\"x\\\"y\""),
+        ] {
+            assert_eq!(json(&value).map(|value| value.to_string()).as_deref(), Some(expected));
+        }
+        let none = [Value::F32(f32::NAN), Value::F32(f32::INFINITY), Value::F64(f64::NEG_INFINITY)];
+        assert!(none.iter().all(|value| json(value).is_none()));
+    }
+}

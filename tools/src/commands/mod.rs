@@ -96,3 +96,16 @@ pub fn refuse(error: &clap::Error) -> std::process::ExitCode {
     let _ = error.print();
     std::process::ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formats_of_keys_and_values_have_names() {
+        let found = ["f32", "f16", "q8_0"].map(kv_format);
+        assert_eq!(found, [Ok(KvFormat::F32), Ok(KvFormat::F16), Ok(KvFormat::Q8_0)]);
+        assert_eq!(kv_format("q4_0"), Err("there are f32, f16 and q8_0".to_owned()));
+        assert_eq!(WaveSize::from(WaveChoice::Wave64), WaveSize::Wave64);
+    }
+}

@@ -183,4 +183,23 @@ mod tests {
         assert_eq!(json["difference"]["element"], 17);
         assert_eq!(json["difference"]["found_bits"], 0x4020_0000);
     }
+
+    #[test]
+    fn agreement_is_told_with_what_was_compared() {
+        let outcome = Ok(Agreement { steps: 3, instructions: 40, elements: 500 });
+        let expected = "virtual and the CPU agree bit for bit: 3 steps, 40 instructions, 500 elements\n";
+        assert_eq!(sentence("virtual", &outcome), expected);
+        let json = serde_json::to_value(verdict("m", "virtual", &[1, 2], &outcome)).unwrap();
+        let expected = serde_json::json!({
+            "model_filename": "m",
+            "device": "virtual",
+            "prompt_token_ids": [1, 2],
+            "identical": true,
+            "steps": 3,
+            "instructions": 40,
+            "elements": 500,
+            "difference": null,
+        });
+        assert_eq!(json, expected);
+    }
 }

@@ -169,4 +169,44 @@ mod tests {
         let text = report.to_string();
         assert!(text.contains("image_") && text.contains("graphics"), "{text}");
     }
+
+    /// Of a class that is known by its leading bits alone nothing counts as decoded.
+    #[test]
+    fn a_report_has_a_row_for_each_class_their_sums_and_the_reasons() {
+        let class = |class, known, decoded, executed, by_class_only| ClassCoverage {
+            class,
+            known,
+            decoded,
+            executed,
+            by_class_only,
+        };
+        let report = IsaReport {
+            classes: vec![class("SOP1", 87, 86, 5, false), class("VIMAGE", 29, 0, 1, true)],
+            not_executed: vec![NotExecuted {
+                reason: "graphics".to_owned(),
+                names: vec!["export", "image_load"],
+            }],
+        };
+        let expected = "\
+| class  | LLVM 19 |  decoded | executed |
+| ------ | ------: | -------: | -------: |
+| SOP1   |      87 |       86 |        5 |
+| VIMAGE |      29 | by class |        1 |
+| all    |     116 |       86 |        6 |
+
+VOPD pairs, DPP and the 64-bit forms of VOP1, VOP2 and VOPC share these operations.
+
+not executed, graphics (2):
+  export image_load
+";
+        assert_eq!(report.to_string(), expected);
+        let found = examine(opcode_coverage());
+        let opaque: Vec<_> = found
+            .classes
+            .iter()
+            .filter(|one| one.by_class_only)
+            .map(|one| (one.class, one.decoded))
+            .collect();
+        assert_eq!(opaque, [("VIMAGE", 0), ("VSAMPLE", 0), ("VINTERP", 0), ("VEXPORT", 0)]);
+    }
 }

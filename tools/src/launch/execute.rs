@@ -375,4 +375,39 @@ mod tests {
         let told: Vec<(usize, char)> = numbered(vec!['r', 'a', 'r', 'b'], |one| *one != 'r').collect();
         assert_eq!(told, [(1, 'a'), (3, 'b')]);
     }
+
+    fn dispatch(program: usize, kernel: usize, groups: u32, group: u32) -> Dispatch {
+        let geometry = Geometry::new([groups, 1, 1], [group, 1, 1]);
+        Dispatch { label: String::new(), program, kernel, geometry, arguments: Vec::new(), waits: true }
+    }
+
+    /// Grids and arguments may differ; what the kernel is prepared for may not.
+    #[test]
+    fn launches_of_one_kernel_in_one_shape_share_what_is_prepared() {
+        let one = dispatch(0, 1, 4, 64);
+        assert!(is_same_kernel(&one, &Dispatch { waits: false, ..dispatch(0, 1, 9, 64) }));
+        let mut longer = dispatch(0, 1, 4, 64);
+        longer.geometry.dynamic_lds = zrt_loader::DynamicLds::of(16);
+        for other in [dispatch(1, 1, 4, 64), dispatch(0, 0, 4, 64), dispatch(0, 1, 4, 32), longer] {
+            assert!(!is_same_kernel(&one, &other), "{other:?}");
+        }
+    }
+
+    #[test]
+    fn counts_of_submissions_are_differences_that_add_up() {
+        let of = |one: u64, wave_instructions| Counters {
+            doorbells: one,
+            packets: 10 * one,
+            dispatches: 100 * one,
+            submissions: 1000 * one,
+            wave_instructions,
+        };
+        assert_eq!(difference(&of(5, Some(9)), &of(3, Some(2))), of(2, Some(7)));
+        assert_eq!(difference(&of(5, None), &of(3, Some(2))), of(2, None));
+        let mut sum = of(1, Some(4));
+        add(&mut sum, &of(2, Some(7)));
+        assert_eq!(sum, of(3, Some(11)));
+        add(&mut sum, &of(2, None));
+        assert_eq!(sum, of(5, None));
+    }
 }

@@ -16,6 +16,9 @@ mod resident;
 mod sequence;
 mod wait;
 
+#[cfg(test)]
+mod tests;
+
 pub use error::LaunchError;
 pub use labels::{argument_label, argument_name};
 pub use placement::{PlacedBuffer, Placement};

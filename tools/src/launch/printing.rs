@@ -216,4 +216,20 @@ mod tests {
         assert_eq!(packets(PACKETS_MAX + 1, most + 1), None);
         assert_eq!(packets(0, u64::MAX), Some(2), "at least");
     }
+
+    /// 33 work-items are two waves of 32 lanes, or one of 64, in each of 2 × 3 × 4 groups.
+    #[test]
+    fn a_launch_has_the_waves_of_all_its_groups() {
+        use zrt_isa::resources::WaveSize::{Wave32, Wave64};
+        let options = |wave_size| zrt_loader::RawOptions { wave_size, ..zrt_loader::RawOptions::default() };
+        let of = |wave_size, geometry: &Geometry| {
+            // s_endpgm
+            let program = zrt_loader::Program::raw(&[0, 0, 0xb0, 0xbf], &options(wave_size)).unwrap();
+            waves(&program.kernels()[0], geometry)
+        };
+        let geometry = Geometry::new([2, 3, 4], [11, 3, 1]);
+        assert_eq!([of(Wave32, &geometry), of(Wave64, &geometry)], [48, 24]);
+        let most = Geometry::new([u32::MAX; 3], [32, 1, 1]);
+        assert_eq!(of(Wave32, &most), u64::MAX);
+    }
 }

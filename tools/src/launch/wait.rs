@@ -257,4 +257,49 @@ mod tests {
         limits.take(Duration::from_secs(9));
         assert_eq!(limits.left, Duration::ZERO);
     }
+
+    fn fault(address: Option<u64>) -> DeviceFault {
+        DeviceFault {
+            what: "it stopped".to_owned(),
+            address,
+            wave: None,
+            place: String::new(),
+            is_final: true,
+        }
+    }
+
+    /// Below 64 KiB an address is a null pointer's; what a kernel printed says why it trapped, not why it read there.
+    #[test]
+    fn a_fault_is_told_with_what_may_have_led_to_it() {
+        let told = |address, services: &[&str], complaint: Option<&[u8]>| {
+            KernelFault::new(fault(address), services, complaint).to_string()
+        };
+        assert_eq!(told(Some(0xffff), &[], None), "it stopped; the address is a null pointer's");
+        assert_eq!(told(Some(0x1_0000), &["heap"], Some(b"x")), "it stopped");
+        let services = "it stopped; the address is a null pointer's, and these implicit arguments are null, because \
+                        their services do not exist here: heap, queue; compile without malloc and device-side launches";
+        assert_eq!(told(Some(0), &["heap", "queue"], Some(b"x")), services);
+        let printed = "it stopped; the kernel printed before: assertion failed";
+        assert_eq!(told(None, &["heap"], Some(b"assertion failed\n")), printed);
+        assert_eq!(told(None, &["heap"], None), "it stopped");
+    }
+
+    #[test]
+    fn a_fault_ends_a_kernel_for_another_reason_than_its_time() {
+        let fault = Unfinished::Fault(Box::new(KernelFault::new(fault(None), &[], None)));
+        assert!(!fault.is_timeout() && fault.fault().is_some());
+        assert_eq!(fault.to_string(), "it stopped");
+    }
+
+    /// A pause that lasts, and one that has passed since the last look; then nothing.
+    #[test]
+    fn pauses_are_noticed_while_they_last_and_once_afterwards() {
+        let (pauses, mut seen) = (Pauses::default(), 0);
+        assert!(!pauses.is_new(&mut seen));
+        let during = pauses.during(|| [pauses.is_new(&mut seen), pauses.is_new(&mut seen)]);
+        assert_eq!(during, [true, true]);
+        assert_eq!([pauses.is_new(&mut seen), pauses.is_new(&mut seen)], [true, false]);
+        pauses.during(|| ());
+        assert_eq!([pauses.is_new(&mut seen), pauses.is_new(&mut seen)], [true, false]);
+    }
 }

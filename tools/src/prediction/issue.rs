@@ -189,4 +189,49 @@ mod tests {
             assert_eq!(vector.clocks(&card), clocks, "{name}");
         }
     }
+
+    /// One of each family, as the assembler names them.
+    #[test]
+    fn every_family_of_instructions_has_its_class() {
+        let [wide, quarter, full] = [Vector::Wide, Vector::Quarter, Vector::Full].map(Class::Vector);
+        for (class, names) in [
+            (
+                quarter,
+                "v_rsq_f32 v_sqrt_f32 v_exp_f32 v_log_f32 v_sin_f32 v_cos_f32 v_mul_hi_u32 v_mad_co_u64_u32",
+            ),
+            (wide, "v_lshl_add_u64 v_ashrrev_i64 v_mov_b64_e32"),
+            (full, "v_cmp_lt_u64_e32 v_cmp_eq_i64_e64 v_cmpx_ne_u64_e32 v_mul_u32_u24_e32 v_readlane_b32"),
+            (Class::Branch, "s_branch s_cbranch_vccz s_setpc_b64 s_swappc_b64 s_call_b64"),
+            (Class::Scalar, "s_buffer_load_b128 s_getpc_b64 s_cmp_eq_u32 s_and_saveexec_b32"),
+            (
+                Class::VectorMemory,
+                "flat_load_b32 buffer_store_b32 scratch_load_b32 tbuffer_load_format_x image_load",
+            ),
+            (Class::VectorMemory, "global_atomic_add_u32 global_store_b8"),
+            (
+                Class::Other,
+                "s_nop s_delay_alu s_sleep s_barrier_signal s_clause s_endpgm s_sendmsg s_icache_inv",
+            ),
+            (Class::Other, "s_prefetch_data s_setprio s_wait_dscnt global_wb global_wbinv export"),
+        ] {
+            for name in names.split(' ') {
+                assert_eq!(Class::of(name), class, "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn each_rate_costs_what_the_card_says() {
+        let card = Card {
+            wide_clocks: 3.0,
+            quarter_rate_clocks: 5.0,
+            double_clocks: 33.0,
+            ..Card::at(Estimate::Typical)
+        };
+        let clocks =
+            [Vector::Full, Vector::Wide, Vector::Quarter, Vector::Double].map(|one| one.clocks(&card));
+        assert_eq!(clocks, [1.0, 3.0, 5.0, 33.0]);
+        let of = |name| matrix(name).clocks(&card);
+        assert_eq!([of("v_swmmac_i32_16x16x128_iu4"), of("v_wmma_f32_16x16x16_bf8_fp8")], [16.0, 8.0]);
+    }
 }

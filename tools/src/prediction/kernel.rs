@@ -421,4 +421,164 @@ mod tests {
             prop_assert!(before.predicted_us <= before.predicted_us_high);
         }
     }
+
+    /// A card of four compute units on which every number of the model counts.
+    fn small_card() -> Card {
+        Card {
+            compute_units: 4.0,
+            simds_per_compute_unit: 2.0,
+            clock_ghz: 2.0,
+            memory_gb_per_s: 500.0,
+            mall_gb_per_s: 1000.0,
+            gl2_gb_per_s: 2000.0,
+            memory_latency_ns: 800.0,
+            gl2_latency_ns: 200.0,
+            scalar_latency_ns: 100.0,
+            lds_latency_clocks: 50.0,
+            wmma_integer_clocks: 8.0,
+            wmma_float_clocks: 16.0,
+            quarter_rate_clocks: 4.0,
+            wide_clocks: 2.0,
+            double_clocks: 32.0,
+            dependency_clocks: 3.0,
+            branch_clocks: 10.0,
+            lines_per_clock: 0.5,
+            l0_bytes_per_clock: 64.0,
+            l0_miss_share: 0.25,
+            l0_thrash_share: 0.5,
+            round_mixing: 2.0,
+            overlap_share: 0.75,
+            barrier_ns: 20.0,
+            ..Card::at(Estimate::Typical)
+        }
+    }
+
+    /// A unit that does some of everything: 122 instructions of the vector unit take 220 cycles, 76 others one each.
+    fn mixed_unit() -> Work {
+        Work {
+            vector: [100.0, 10.0, 5.0, 1.0, 2.0, 3.0, 1.0],
+            scalar: 30.0,
+            branches: 4.0,
+            memory: 12.0,
+            lds: 20.0,
+            other: 8.0,
+            barriers: 2.0,
+            rounds: 5.0,
+            covered_rounds: 4.0,
+            scalar_rounds: 6.0,
+            lds_rounds: 7.0,
+            lines: 64.0,
+            vector_bytes: 6400.0,
+            lds_clocks: 150.0,
+            stream_bytes: 1600.0,
+            repeated_bytes: 800.0,
+            ..Work::default()
+        }
+    }
+
+    /// 10 units of 6 groups: 6 at once in 2 turns, 2 groups on the compute unit that has most, so 4 units and 4 waves.
+    const TWO_TURNS: Spread =
+        Spread { units: 10.0, groups: 6.0, groups_per_compute_unit: 2.0, waves_per_group: 2.0 };
+
+    fn near(found: f64, expected: f64) -> bool {
+        (found - expected).abs() < 1e-9
+    }
+
+    /// By hand, at 2000 cycles in a microsecond; the formulas are those of docs/prediction.md.
+    #[test]
+    fn each_bound_of_a_mixed_unit_is_the_one_worked_by_hand() {
+        let found = bounds(&mixed_unit(), &TWO_TURNS, Level::Memory, &small_card());
+        // Vector 880, beside it 120, 16, 48, 80, 40 of which a quarter does not overlap; two SIMDs.
+        assert!(near(found.issue_us, (880.0 + 304.0 / 4.0) / 2.0 / 2000.0), "{found:?}");
+        // 256 lines, two cycles each; 25,600 bytes would take 400.
+        assert!(near(found.lines_us, 512.0 / 2000.0), "{found:?}");
+        assert!(near(found.lds_us, 600.0 / 2000.0), "{found:?}");
+        // A wave's cycles: 122 dependent instructions of 3, 76 others, 4 branches of 10 more, 7 waits for LDS of 50.
+        // Its waits: 5 rounds and a quarter of 4, half of each round's loads from memory; 0.6 µs for scalar loads, 0.04
+        // for barriers. Of two waves, in two turns.
+        let waits = 6.0 * (0.2 + 0.5 * 0.6) + 0.6 + 0.04;
+        assert!(near(found.latency_us, (832.0 / 2000.0 + waits) / 2.0 * 2.0), "{found:?}");
+        // 24,000 bytes first; a quarter of the other 40,000; half of 81,920 - 64,000 touched again.
+        assert!(near(found.gl2_us, (24_000.0 + 10_000.0 + 8_960.0) / 2e6), "{found:?}");
+        assert!(near(found.bandwidth_us, 16_000.0 / 5e5), "{found:?}");
+        // A quarter of LDS, the second largest, is not hidden.
+        assert!(near(found.time_us, 4.056 + 0.3 / 4.0), "{found:?}");
+        assert_eq!(found.bound, Bound::Latency);
+    }
+
+    /// The nearer the weights, the shorter the waits and the more bytes in a microsecond.
+    #[test]
+    fn caches_have_rates_and_latencies_of_their_own() {
+        let of = |level| bounds(&mixed_unit(), &TWO_TURNS, level, &small_card());
+        let latency_us = |round_us: f64| 832.0 / 2000.0 + 6.0 * round_us + 0.64;
+        let (mall, gl2) = (of(Level::Mall), of(Level::Gl2));
+        assert!(near(mall.bandwidth_us, 0.016) && near(gl2.bandwidth_us, 0.008), "{mall:?} {gl2:?}");
+        // Half of the loads at 0.2 µs, the other half from the memory-side cache: halfway between 0.2 and 0.8.
+        assert!(near(mall.latency_us, latency_us(0.35)), "{mall:?}");
+        assert!(near(gl2.latency_us, latency_us(0.2)), "{gl2:?}");
+        // Loads that all come from far are no more than all.
+        let far = Work { stream_bytes: 6000.0, ..mixed_unit() };
+        let far = bounds(&far, &TWO_TURNS, Level::Memory, &small_card());
+        assert!(near(far.latency_us, latency_us(0.8)), "{far:?}");
+        // Without vector loads there is nothing to wait for far away.
+        let scalar = Work { vector_bytes: 0.0, ..mixed_unit() };
+        let scalar = bounds(&scalar, &TWO_TURNS, Level::Memory, &small_card());
+        assert!(near(scalar.latency_us, latency_us(0.2)), "{scalar:?}");
+    }
+
+    /// By hand: 400 lines are 51,200 bytes, fewer than lanes ask for; 100 lines fewer than come first.
+    #[test]
+    fn gl2_brings_no_more_than_lines_and_no_less_than_what_comes_first() {
+        let gl2_us = |lines| {
+            let unit = Work { lines, ..mixed_unit() };
+            bounds(&unit, &TWO_TURNS, Level::Memory, &small_card()).gl2_us
+        };
+        assert!(near(gl2_us(40.0), (24_000.0 + 27_200.0 / 4.0) / 2e6), "{}", gl2_us(40.0));
+        assert!(near(gl2_us(10.0), 24_000.0 / 2e6), "{}", gl2_us(10.0));
+    }
+
+    /// An instruction of many cycles hides the latency of the one before it: 16 matrices of 16 cycles, not of 3.
+    #[test]
+    fn long_instructions_hide_what_depends_on_them() {
+        let unit = Work { vector: [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 16.0], ..Work::default() };
+        let found = bounds(&unit, &TWO_TURNS, Level::Memory, &small_card());
+        assert!(near(found.latency_us, 256.0 / 2000.0), "{found:?}");
+        // One wave alone has one SIMD.
+        let alone = Spread { units: 1.0, groups: 1.0, groups_per_compute_unit: 1.0, waves_per_group: 1.0 };
+        assert!(near(bounds(&unit, &alone, Level::Memory, &small_card()).issue_us, 0.128));
+    }
+
+    /// Three quarters of 8 MiB and of 64 MiB, the shares that a working set may fill.
+    #[test]
+    fn a_working_set_lies_in_the_nearest_cache_that_holds_it() {
+        let card = Card::at(Estimate::Typical);
+        let level = |bytes: u32| Level::of(f64::from(bytes), &card);
+        assert_eq!([6 << 20, 48 << 20].map(level), [Level::Gl2, Level::Mall]);
+        assert_eq!([(6 << 20) + 1, (48 << 20) + 1].map(level), [Level::Mall, Level::Memory]);
+    }
+
+    #[test]
+    fn bounds_are_called_what_tables_say() {
+        use Bound::{Bandwidth, Gl2, HandOver, Issue, Latency, Lds, Lines};
+        let names = [Issue, Lines, Lds, Latency, Gl2, Bandwidth, HandOver].map(Bound::name);
+        assert_eq!(names, ["issue", "lines", "LDS", "latency", "GL2", "bandwidth", "hand-over"]);
+    }
+
+    /// By hand, of the likeliest numbers: 26,000 cycles of each SIMD at 2.6 GHz, and a fifth of a wave's 5 µs; 0.9 µs
+    /// for each dispatch. Each of 128 groups has a unit, two of 8 waves on each of 64 compute units.
+    #[test]
+    fn a_prediction_has_a_start_for_each_dispatch() {
+        let unit = Work { vector: [26_000.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0], ..Work::default() };
+        let place = spread(128.0, 2.0);
+        let found = predict(&unit, &place, 1e9, 2.0);
+        assert!(near(found.predicted_us, 10.0 + 0.2 * 2.5 + 1.8), "{found:?}");
+        assert_eq!((found.bound, found.waves_per_simd), (Bound::Issue, 8.0));
+        assert_eq!(found.bytes_in_flight, 0.0, "without rounds");
+        let many = predict(&unit, &place, 1e9, 20.0);
+        assert!(near(many.predicted_us, 10.5 + 18.0), "{many:?}");
+        assert_eq!((many.bound, many.bounds.bound), (Bound::HandOver, Bound::Issue));
+        // 1000 bytes in 10 rounds of a unit's waves; 16 waves are on a compute unit.
+        let loads = Work { rounds: 8.0, covered_rounds: 2.0, vector_bytes: 1000.0, ..Work::default() };
+        assert_eq!(predict(&loads, &place, 1e9, 1.0).bytes_in_flight, 1600.0);
+    }
 }

@@ -294,6 +294,7 @@ fn bounds(step: &StepPrediction) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::table::cells;
 
     #[test]
     fn modes_that_change_nothing_are_left_out() {
@@ -319,8 +320,114 @@ mod tests {
         // 8 layers, 2 heads of 64 elements, keys and values of the whole context in f32.
         let cache = 8 * 2 * 64 * 4 * 2 * u64::from(records[0].context);
         assert_eq!(records[0].step_bytes, weights + cache);
+        // Two workgroups of the megakernel on each of 64 compute units; 640,000 bytes in a microsecond.
+        for one in &records {
+            let rows = f64::from(one.rows);
+            let is_near = |found: f64, expected: f64| (found / expected - 1.0).abs() < 1e-9;
+            assert!(is_near(one.predicted_ts, rows / one.step.predicted_us * 1e6), "{one:?}");
+            assert!(is_near(one.predicted_ts_low, rows / one.step.predicted_us_high * 1e6), "{one:?}");
+            assert!(is_near(one.bus_limit_ts, rows / (one.step_bytes as f64 / 640_000.0) * 1e6), "{one:?}");
+            assert_eq!((one.groups, one.context), (128, 512));
+        }
+        let told: Vec<_> = records.iter().map(|one| (one.activations, one.test.as_str(), one.rows)).collect();
+        let of = |mode| [(mode, "tg", 1), (mode, "tg", 8), (mode, "tg", 32), (mode, "pp512", 512)];
+        assert_eq!(told, [of("f32"), of("a8"), of("a16")].concat());
         let shown = text(&records);
         assert!(shown.contains("predicted t/s") && shown.contains("Nothing here was measured"), "{shown}");
         assert!(shown.contains("other people's measurements"));
+    }
+
+    /// A record of a model that does not exist.
+    fn made_up(test: &str, rows: u32, speeds: [f64; 3], shares: &[(Bound, f64)]) -> Record {
+        let [predicted_ts_low, predicted_ts, predicted_ts_high] = speeds;
+        let predicted_us = f64::from(rows) / predicted_ts * 1e6;
+        Record {
+            kind: "predicted",
+            model: "tiny".to_owned(),
+            model_source: "nowhere".to_owned(),
+            activations: "a8",
+            type_kv: "f16",
+            groups: 96,
+            test: test.to_owned(),
+            rows,
+            context: 512,
+            predicted_ts_low,
+            predicted_ts,
+            predicted_ts_high,
+            step_bytes: 1536,
+            bus_limit_ts: 133.4,
+            step: StepPrediction {
+                predicted_us_low: 0.0,
+                predicted_us,
+                predicted_us_high: 0.0,
+                bound: Bound::Issue,
+                shares: shares.iter().copied().collect(),
+                kernels: std::collections::BTreeMap::new(),
+            },
+        }
+    }
+
+    /// Speeds have three digits or are whole; of the shares the two largest are told, if they are a twentieth.
+    #[test]
+    fn the_text_has_a_row_for_each_step_and_says_what_is_in_it() {
+        let records = [
+            made_up(
+                "tg",
+                1,
+                [85.2, 99.9, 100.0],
+                &[(Bound::Issue, 0.09), (Bound::Bandwidth, 0.81), (Bound::HandOver, 0.1)],
+            ),
+            made_up("pp512", 512, [3711.0, 6400.0, 7700.0], &[(Bound::Issue, 0.04), (Bound::Latency, 0.96)]),
+            made_up("tg", 8, [1.0, 1000.0, 2.0], &[(Bound::Gl2, 0.95), (Bound::Lds, 0.05)]),
+        ];
+        let found = text(&records);
+        let rows = cells(&found);
+        let joined: Vec<String> = rows.iter().map(|row| row.join("; ")).collect();
+        let expected = [
+            "tiny; a8; tg; 1; 99.9; 85.2 .. 100; bandwidth 81 %, hand-over 10 %; 10.01; 1.50 KiB; 133",
+            "tiny; a8; pp512; 512; 6400; 3711 .. 7700; latency 96 %; 80.00; 1.50 KiB; 133",
+            "tiny; a8; tg; 8; 1000; 1.0 .. 2.0; GL2 95 %, LDS 5 %; 8.00; 1.50 KiB; 133",
+            "measured by others; model; card; test; t/s; source",
+        ];
+        assert_eq!(joined[2..6], expected);
+        let headings = "model; activations; test; rows; predicted t/s; low .. high; bound by; predicted step ms; \
+                        bytes/step; bus limit t/s";
+        assert_eq!(joined[0], headings);
+        let peer = "hipfire; Qwen3.5-9B MFP4; R9700; decode; 87.5; hipfire PR 235";
+        assert!(joined.iter().any(|row| row == peer), "{found}");
+        let middle = "\n\n\
+            predicted: for an R9700, by a model (docs/prediction.md), from counts of the kernels on the virtual device. \
+            Nothing here was measured on a card.\n\
+            rows: slots that decode at position 511, or rows of one prompt in a step. Keys and values: f16. \
+            Workgroups: 96.\n\
+            low .. high: the model's numbers are ranges, which are taken to err independently of each other.\n\
+            bound by: the two largest shares of the critical path of the likeliest time. \
+            bus limit: bytes/step at 640 GB/s and nothing else.\n\n| measured by others";
+        assert!(found.contains(middle), "{found}");
+        let end =
+            "\n\nThese are other people's measurements, of other programs; the model does not use them.\n";
+        assert!(found.ends_with(end), "{found}");
+        // Predictions come before what others measured.
+        let kinds: Vec<&str> = json(&records[..2])
+            .iter()
+            .map(|one| match one {
+                AnyRecord::Predicted(record) => record.kind,
+                AnyRecord::Published(published) => published.kind,
+            })
+            .collect();
+        assert_eq!(kinds, [vec!["predicted"; 2], vec!["published"; PEERS.len()]].concat());
+    }
+
+    #[test]
+    fn subjects_are_the_published_shapes_and_the_model_inside() {
+        let names = |subjects: Vec<Subject>| subjects.into_iter().map(|one| one.name).collect::<Vec<_>>();
+        assert_eq!(
+            names(Subject::defaults().unwrap()),
+            ["Qwen3-8B Q4_K_M", "Qwen3-0.6B Q8_0", "Qwen3-0.6B BF16", "qwen3 7.35 M Q4_0"]
+        );
+        assert_eq!(
+            names(Subject::releases().unwrap()),
+            ["Llama-3.1-8B Q4_K_M", "Gemma-3-12B Q4_K_M", "Devstral-24B Q4_K_M", "Qwen3-32B Q4_K_M"]
+        );
     }
 }

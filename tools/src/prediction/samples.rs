@@ -244,7 +244,7 @@ fn run(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::prediction::shapes::{QWEN3_0_6B_BF16, QWEN3_8B_Q4_K_M, Shape};
+    use crate::prediction::shapes::{QWEN3_0_6B_BF16, QWEN3_8B_Q4_K_M, RELEASES, Shape};
 
     /// Lines that the products of a step touch, for each line that their weights have.
     fn lines_of_products(shape: Shape, activations: Activations, slots: u32) -> f64 {
@@ -274,5 +274,44 @@ mod tests {
             let found = lines_of_products(shape, activations, slots);
             assert!(found <= most && found >= 1.0, "{} {activations:?} {slots}: {found:.3}", shape.name);
         }
+    }
+
+    /// By hand, of Gemma-3-12B: an embedding row has 3840 elements of Q6_K, a position 8 heads of 256 elements twice in
+    /// f16, and five layers of six look back 1024 positions; a query matrix has 4096 × 3840 elements of Q4_K.
+    #[test]
+    fn a_task_streams_its_weights_or_the_keys_and_values_that_it_looks_back_at() {
+        let model = RELEASES[1].model().unwrap();
+        let of = |rows| {
+            let sampled = Sampled::new(&model, 2048, rows, Activations::A8, KvFormat::F16).unwrap();
+            let tasks = sampled.tasks().unwrap();
+            assert_eq!((tasks[0].instruction, sampled.stream_bytes(&tasks[0])), (None, 0.0), "PLAN");
+            let bytes_of = |is_it: fn(&Operation) -> bool| -> Vec<f64> {
+                let operation =
+                    |task: &&Task| task.instruction.map(|at| &sampled.plan.instructions[at].node.operation);
+                let tasks = tasks.iter().filter(|task| operation(task).is_some_and(is_it));
+                tasks.map(|task| sampled.stream_bytes(task)).collect()
+            };
+            let embedding = bytes_of(|one| matches!(one, Operation::Embed { .. }));
+            let attention = bytes_of(|one| matches!(one, Operation::Attention { .. }));
+            let others = bytes_of(|one| one.weight().is_some() && !matches!(one, Operation::Embed { .. }));
+            assert!(others.contains(&f64::from(4096 * 3840 / 256 * 144)), "{others:?}");
+            (sampled.position(), embedding, attention[..6].to_vec())
+        };
+        let row = f64::from(3840 / 256 * 210);
+        let position = f64::from(8 * 256 * 2 * 2);
+        let layers = |near: f64, far: f64| [vec![near; 5], vec![far]].concat();
+        let decode = of(StepRows::Decode { slots: 3, position: 2047 });
+        let attention = layers(3.0 * 1024.0 * position, 3.0 * 2048.0 * position);
+        assert_eq!(decode, (2047, vec![3.0 * row], attention));
+        // The rows of a prompt have a window each: 127 positions more.
+        let prompt = of(StepRows::Prompt { rows: 128, position: 1920 });
+        let attention = layers(1151.0 * position, 2048.0 * position);
+        assert_eq!(prompt, (1984, vec![128.0 * row], attention));
+    }
+
+    /// The megakernel has 256 work-items, so eight waves, and leaves room for another workgroup (docs/prediction.md).
+    #[test]
+    fn two_workgroups_of_the_megakernel_share_a_compute_unit() {
+        assert_eq!(megakernel_residency().unwrap(), (2.0, 8.0));
     }
 }

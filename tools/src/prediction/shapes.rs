@@ -354,4 +354,27 @@ mod tests {
             assert!((weights..weights + (5 << 30)).contains(&bytes), "{}: {bytes}, {weights}", shape.name);
         }
     }
+
+    /// Of 36 layers: the first eighth, the last one, and every third between them from the seventh on (llama.cpp,
+    /// `use_more_bits`).
+    #[test]
+    fn q4_k_m_stores_half_of_the_value_and_down_projections_with_more_bits() {
+        let model = QWEN3_8B_Q4_K_M.model().unwrap();
+        let in_six_bits = |class| -> Vec<u32> {
+            let weights = model.weights().filter(|(id, _)| id.class == class);
+            let of = weights.filter(|(_, weight)| weight.tensor.kind == TensorKind::Q6_K);
+            of.map(|(id, _)| id.layer).collect()
+        };
+        let more = [0, 1, 2, 3, 6, 9, 12, 15, 18, 21, 24, 27, 30, 31, 32, 33, 34, 35];
+        assert_eq!(in_six_bits(WeightClass::Value), more);
+        assert_eq!(in_six_bits(WeightClass::Down), more);
+        assert_eq!(in_six_bits(WeightClass::Query), [0; 0]);
+        assert_eq!(
+            (in_six_bits(WeightClass::Output), in_six_bits(WeightClass::Embedding)),
+            (vec![0], vec![])
+        );
+        // Without an output matrix the embedding is used as one.
+        let kinds = RELEASES.map(|shape| shape.kind(WeightClass::Embedding, 0));
+        assert_eq!(kinds, [TensorKind::Q4_K, TensorKind::Q6_K, TensorKind::Q4_K, TensorKind::Q4_K]);
+    }
 }

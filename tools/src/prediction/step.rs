@@ -241,4 +241,80 @@ mod tests {
         assert!(found.predicted_us_low < found.predicted_us && found.predicted_us < found.predicted_us_high);
         assert!((found.shares.values().sum::<f64>() - 1.0).abs() < 1e-9);
     }
+
+    /// A card on which a unit takes as many microseconds as each SIMD has thousands of cycles.
+    fn even_card() -> Card {
+        Card {
+            clock_ghz: 1.0,
+            overlap_share: 1.0,
+            dependency_clocks: 1.0,
+            plan_us: 10.0,
+            task_walk_us: 1.0,
+            hand_over_us: 2.0,
+            gl2_bytes: 0.0,
+            mall_bytes: 0.0,
+            memory_gb_per_s: 500.0,
+            ..Card::at(Estimate::Typical)
+        }
+    }
+
+    /// By hand, for four groups after 10 µs of PLAN: task 0 keeps groups 1 and 2 until 17, the others until 14. Task 1
+    /// is group 3's until 20. Task 2 waits for both, so group 0 has it from 22 until 25. Task 3 is group 1's, which
+    /// waits for task 0 until 19, until 21. Task 4 waits for task 2 until 27 in all groups, and ends at 28.5.
+    #[test]
+    fn the_critical_path_goes_back_over_groups_and_what_they_waited_for() {
+        let named = |kernel, first_group, task| StepTask { kernel, first_group, ..task };
+        let tasks = vec![
+            named("a", 1, task(6, 3_000.0, &[])),
+            named("b", 3, task(1, 5_000.0, &[])),
+            named("a", 0, task(1, 2_000.0, &[0, 1])),
+            named("c", 1, task(1, 1_000.0, &[0])),
+            named("b", 2, task(4, 500.0, &[2])),
+        ];
+        let work = StepWork { groups: 4, ..step(tasks) };
+        let time = work.time(&even_card());
+        assert_eq!(time.step_us, 28.5);
+        // Tasks 4, 2, 1 and group 3's unit of task 0; PLAN, four walks and two hand-overs.
+        assert_eq!(time.by_bound, BTreeMap::from([(Bound::Issue, 10.5), (Bound::HandOver, 18.0)]));
+        let kernels = BTreeMap::from([("a", (5.0, Bound::Issue, 2)), ("b", (5.5, Bound::Issue, 4))]);
+        assert_eq!(time.by_kernel, kernels);
+    }
+
+    /// By hand: 500,000 bytes are 1 µs of the card's memory, so four units at once take 4 µs of it, and one takes the 2
+    /// µs of its instructions.
+    #[test]
+    fn units_that_run_together_share_the_memory() {
+        let streaming = |units| {
+            let task = task(units, 2_000.0, &[]);
+            StepTask { unit: Work { stream_bytes: 500_000.0, ..task.unit }, ..task }
+        };
+        let time = |units| StepWork { groups: 4, ..step(vec![streaming(units)]) }.time(&even_card());
+        let bound = |units| *time(units).by_bound.keys().next().unwrap();
+        assert_eq!([1, 4, 5].map(|units| time(units).step_us), [13.0, 15.0, 17.0]);
+        assert_eq!([1, 4, 5].map(bound), [Bound::Issue, Bound::Bandwidth, Bound::Bandwidth]);
+        assert_eq!(StepWork { groups: 4, ..step(vec![streaming(5)]) }.stream_bytes(), 2_500_000.0);
+    }
+
+    #[test]
+    fn a_step_without_tasks_is_plan_alone() {
+        for groups in [0, 4] {
+            let time = StepWork { groups, ..step(Vec::new()) }.time(&even_card());
+            assert_eq!((time.step_us, time.by_kernel.len()), (10.0, 0));
+            assert_eq!(time.by_bound, BTreeMap::from([(Bound::HandOver, 10.0)]));
+        }
+    }
+
+    /// By hand, as for a chain of tasks: 22 of 39.4 µs are units, the rest is hand-over; shorter units are the lesser
+    /// share.
+    #[test]
+    fn a_prediction_names_what_takes_most_and_each_kernels_part() {
+        let of = |clocks| step(vec![task(64, clocks, &[]), task(64, clocks, &[0])]).predict();
+        let long = of(26_000.0);
+        assert!((long.predicted_us - 39.4).abs() < 1e-9 && long.bound == Bound::Issue, "{long:?}");
+        assert!((long.shares[&Bound::Issue] - 22.0 / 39.4).abs() < 1e-9, "{long:?}");
+        let kernel = long.kernels["k"];
+        assert!((kernel.predicted_us - 22.0).abs() < 1e-9 && long.kernels.len() == 1, "{long:?}");
+        assert_eq!((kernel.bound, kernel.unit.vector[0]), (Bound::Issue, 52_000.0));
+        assert_eq!(of(2_600.0).bound, Bound::HandOver);
+    }
 }

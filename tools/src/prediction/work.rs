@@ -351,4 +351,193 @@ mod tests {
         let sum = (one + one) * 2.0 - one;
         assert_eq!((sum.scalar, sum.lines, (one - one * 2.0).scalar), (9.0, 12.0, 0.0));
     }
+
+    /// Every sum has the instructions of its class, and the bytes that the profile counts for it.
+    #[test]
+    fn each_count_of_a_profile_has_its_sum() {
+        let opcodes = [
+            ("v_mov_b32_e32", 1),
+            ("v_lshlrev_b64_e32", 2),
+            ("v_rcp_f32_e32", 3),
+            ("v_fma_f64", 4),
+            ("v_wmma_i32_16x16x16_iu4", 5),
+            ("v_wmma_i32_16x16x16_iu8", 6),
+            ("v_wmma_i32_16x16x32_iu4", 60),
+            ("v_swmmac_i32_16x16x64_iu4", 600),
+            ("v_wmma_f32_16x16x16_f16", 7),
+            ("s_add_co_u32", 8),
+            ("s_cbranch_scc1", 9),
+            ("global_load_b32", 10),
+            ("ds_load_b32", 11),
+            ("s_barrier_wait", 12),
+            ("s_nop", 13),
+        ];
+        let bytes = Bytes {
+            vector_load: 1,
+            vector_store: 20,
+            atomic: 300,
+            scalar_load: 4000,
+            scratch: 51_200,
+            lds_load: 600_000,
+            lds_store: 7_000_000,
+        };
+        let profile = Profile {
+            opcodes: opcodes.map(|(name, count)| (name.to_owned(), count)).into(),
+            bytes,
+            lds: crate::profile::Lds { accesses: 1, cycles: 17, cycles_without_conflict: 2 },
+            ..Profile::default()
+        };
+        let expected = Work {
+            vector: [1.0, 2.0, 3.0, 4.0, 5.0, 666.0, 7.0],
+            scalar: 8.0,
+            branches: 9.0,
+            memory: 10.0,
+            lds: 11.0,
+            barriers: 12.0,
+            other: 13.0,
+            lines: 400.0,
+            vector_bytes: 51_521.0,
+            scalar_bytes: 4000.0,
+            lds_clocks: 17.0,
+            ..Work::default()
+        };
+        assert_eq!(Work::of(&profile, 32), expected);
+        // A wave64 takes two passes, but for matrices.
+        let vector = [2.0, 4.0, 6.0, 8.0, 5.0, 666.0, 7.0];
+        assert_eq!(Work::of(&profile, 64), Work { vector, ..expected });
+        assert_eq!(Work::of(&profile, 0), expected);
+        // 688 of the vector unit, 63 others.
+        assert_eq!(expected.instructions(), 751.0);
+    }
+
+    #[test]
+    fn every_sum_is_added_subtracted_and_scaled() {
+        let of = |unit: f64| Work {
+            vector: std::array::from_fn(|index| unit * (index + 1) as f64),
+            scalar: 8.0 * unit,
+            branches: 9.0 * unit,
+            memory: 10.0 * unit,
+            lds: 11.0 * unit,
+            other: 12.0 * unit,
+            barriers: 13.0 * unit,
+            rounds: 14.0 * unit,
+            covered_rounds: 15.0 * unit,
+            scalar_rounds: 16.0 * unit,
+            lds_rounds: 17.0 * unit,
+            lines: 18.0 * unit,
+            vector_bytes: 19.0 * unit,
+            scalar_bytes: 20.0 * unit,
+            lds_clocks: 21.0 * unit,
+            stream_bytes: 22.0 * unit,
+            repeated_bytes: 23.0 * unit,
+        };
+        assert_eq!(of(1.0) + of(2.0), of(3.0));
+        assert_eq!(of(5.0) - of(3.0), of(2.0));
+        assert_eq!(of(2.0) * 1.5, of(3.0));
+        assert_eq!(of(2.0) - of(3.0), Work::default());
+    }
+
+    fn work_of(places: Vec<PlaceCounts>) -> Work {
+        Work::of(&Profile { places, ..Profile::default() }, 32)
+    }
+
+    /// Stores and samples are waited for as loads are; a wait for another counter is no round, and each kind of wait
+    /// counts once for what it is for.
+    #[test]
+    fn waits_count_for_what_they_are_for() {
+        for wait in ["s_wait_loadcnt", "s_wait_storecnt", "s_wait_samplecnt", "s_wait_loadcnt_dscnt"] {
+            let of_wait = vec![
+                place(0, "global_store_b32 v0, v1, s[4:5]", 2, Some(1)),
+                place(8, &format!("{wait} 0x0"), 2, None),
+            ];
+            assert_eq!(work_of(of_wait).rounds, 2.0, "{wait}");
+        }
+        let others = vec![
+            place(0, "global_load_b32 v0, v1, s[4:5]", 2, Some(1)),
+            place(8, "s_wait_kmcnt 0x0", 2, None),
+            place(12, "s_wait_dscnt 0x0", 2, None),
+            place(16, "s_wait_alu 0xfffe", 2, None),
+            place(20, "s_load_b64 s[0:1], s[2:3], 0x0", 3, None),
+            place(28, "s_buffer_load_b32 s0, s[4:7], 0x0", 3, None),
+            place(36, "s_wait_kmcnt 0x0", 3, None),
+            place(40, "s_wait_kmcnt 0x0", 5, None),
+            place(44, "s_add_co_u32 s0, s0, s1", 1, None),
+            place(48, "s_wait_kmcnt 0x0", 7, None),
+            place(52, "s_buffer_load_b32 s0, s[4:7], 0x0", 11, None),
+            place(60, "s_wait_kmcnt 0x0", 11, None),
+        ];
+        let work = work_of(others);
+        assert_eq!((work.rounds, work.covered_rounds, work.lds_rounds), (0.0, 0.0, 0.0));
+        assert_eq!(work.scalar_rounds, 14.0);
+    }
+
+    /// A wait for two counters says how many loads it leaves in bits 13:8; with as many as are under way it waits for
+    /// none of them.
+    #[test]
+    fn a_wait_leaves_as_many_loads_under_way_as_its_operand_says() {
+        for (name, operand, left) in [
+            ("s_wait_loadcnt", "0x2", 2),
+            ("s_wait_loadcnt", " 17 ", 17),
+            ("s_wait_loadcnt", "0xz", 0),
+            ("s_wait_loadcnt", "", 0),
+            ("s_wait_loadcnt_dscnt", "0x3f05", 63),
+            ("s_wait_loadcnt_dscnt", "0x4103", 1),
+            ("s_wait_loadcnt_dscnt", "0x2a", 0),
+        ] {
+            assert_eq!(left_under_way(name, operand), left, "{name} {operand}");
+        }
+        let rounds = |left: u32| {
+            let load = |pc| place(pc, "global_load_b32 v4, v0, s[4:5]", 3, Some(1));
+            let wait = format!("s_wait_loadcnt {left:#x}");
+            let work = work_of(vec![load(0), load(8), place(16, &wait, 3, None)]);
+            (work.rounds, work.covered_rounds)
+        };
+        assert_eq!([0, 1, 2, 3].map(rounds), [(3.0, 0.0), (3.0, 0.0), (0.0, 3.0), (0.0, 3.0)]);
+    }
+
+    /// By dwords from the next instruction, 16 bits with sign.
+    #[test]
+    fn a_branch_back_is_told_by_its_sign() {
+        for (pc, operand, start) in [
+            (0x100, "65535 ; L_0100", Some(0x100)),
+            (0x100, "65534", Some(0xfc)),
+            (0x20100, "32768", Some(0x104)),
+            (0x100, "32767", None),
+            (0x100, "0", None),
+            (0x100, "65536", None),
+            (0x100, "L_0100", None),
+            (0x100, "", None),
+            (4, "65533", None),
+        ] {
+            assert_eq!(loop_start(pc, operand), start, "{pc:#x} {operand}");
+        }
+    }
+
+    /// Of two branches back to one place the one with more loads under way counts; loads that are under way already are
+    /// no fewer for a loop. What is under way at a branch that goes on is no matter of a loop.
+    #[test]
+    fn a_loop_begins_with_the_most_that_its_ends_leave_under_way() {
+        let load = |pc, count| place(pc, "global_load_b32 v1, v0, s[4:5]", count, Some(1));
+        let wait = |pc, operand: &str, count| place(pc, &format!("s_wait_loadcnt {operand}"), count, None);
+        // Dword 1 is where the branches at 16 and 32 go; the wait there leaves one load under way.
+        let covered = |first_operand: &str| {
+            let places = vec![
+                place(0, "v_mov_b32_e32 v2, 0", 1, None),
+                wait(4, first_operand, 10),
+                load(8, 10),
+                place(16, "s_cbranch_scc0 65532", 10, None),
+                load(20, 10),
+                place(32, "s_cbranch_scc1 65528", 10, None),
+            ];
+            let work = work_of(places);
+            (work.rounds, work.covered_rounds)
+        };
+        assert_eq!(covered("0x1"), (10.0, 0.0), "of two loads one is waited for");
+        assert_eq!(covered("0x2"), (0.0, 10.0));
+        // A branch forward leaves nothing where it goes.
+        let forward = vec![load(0, 1), place(8, "s_cbranch_scc1 1", 1, None), wait(12, "0x0", 1)];
+        assert_eq!(work_of(forward).rounds, 1.0);
+        let none = vec![place(0, "v_nop", 1, None), place(4, "s_branch 65534", 1, None), wait(8, "0x0", 1)];
+        assert_eq!(work_of(none).rounds, 0.0);
+    }
 }

@@ -112,3 +112,63 @@ impl CodeMap {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `double` of `double.s`, whose 52 bytes begin with the image, launched with 33 work-items in each group.
+    fn map() -> CodeMap {
+        let bytes: Vec<u8> =
+            crate::double_object::DOUBLE_OBJECT.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let program = Program::parse(&bytes).unwrap();
+        let geometry = Geometry::new([2, 3, 4], [33, 1, 1]);
+        let mut map = CodeMap::new(&program, &program.kernels()[0], &geometry, Path::new("double.o"));
+        map.functions = vec![(0x10, "double".to_owned()), (0x20, "helper".to_owned())];
+        map.kernel.entry_offset = 0x10;
+        (map.kernel.code_bytes, map.image_bytes) = (0x18, 0x30);
+        map
+    }
+
+    #[test]
+    fn a_launch_has_its_groups_and_whole_waves() {
+        let map = map();
+        assert_eq!((map.groups, map.waves), ([2, 3, 4], 2));
+        // The kernel's first instruction lies at its entry in the image.
+        assert_eq!([0x5000, 0x5008].map(|pc| map.offset(pc, 0x5000)), [0x10, 0x18]);
+    }
+
+    #[test]
+    fn places_are_named_by_the_function_that_begins_before_them() {
+        let places = [0xc, 0x10, 0x1c, 0x20, 0x2c].map(|offset| map().place(offset));
+        assert_eq!(places, ["double+0xc", "double+0x0", "double+0xc", "helper+0x0", "helper+0xc"]);
+    }
+
+    #[test]
+    fn locations_are_found_inside_of_the_code() {
+        let map = map();
+        let function = |name: &str, offset| Location::Function(name.to_owned(), offset);
+        let found = |offset, name: &str| Ok((vec![offset], name.to_owned()));
+        for (location, expected) in [
+            (Location::Offset(0), found(0x10, "double+0x0")),
+            (Location::Offset(0x14), found(0x24, "helper+0x4")),
+            (function("helper", 0xc), found(0x2c, "helper+0xc")),
+            (
+                Location::Offset(0x18),
+                Err("kernel double has 0x18 bytes of code; FUNCTION+OFFSET is elsewhere".to_owned()),
+            ),
+            (
+                function("helper", 0x10),
+                Err("the program has 0x30 bytes, and 0x30 is past their end".to_owned()),
+            ),
+            (function("other", 0), Err("there is no function \"other\"".to_owned())),
+            (Location::Line(None, 3), Err("the code has no line table: compile it with -g".to_owned())),
+        ] {
+            assert_eq!(map.find(&location), expected, "{location:?}");
+        }
+        // Code of unknown length ends where the image does.
+        let unknown = CodeMap { kernel: Kernel { code_bytes: 0, ..map.kernel.clone() }, ..map };
+        assert_eq!(unknown.find(&Location::Offset(0x1f)).map(|(offsets, _)| offsets), Ok(vec![0x2f]));
+        assert!(unknown.find(&Location::Offset(0x20)).is_err());
+    }
+}

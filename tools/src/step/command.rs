@@ -446,4 +446,111 @@ mod tests {
             assert!(Command::parse(wrong).is_err(), "{wrong}");
         }
     }
+
+    /// Every verb by its long and its short name.
+    #[test]
+    fn each_command_has_its_names() {
+        for (names, command) in [
+            ("s|step|\r\n|s 1|step 0|s 0x1", Command::Step(1)),
+            ("s 0x10|step 16", Command::Step(16)),
+            ("s 18446744073709551615", Command::Step(u64::MAX)),
+            (" |\t# note|#", Command::Nothing),
+            ("n|next", Command::Next),
+            ("finish", Command::Finish),
+            ("c|continue|c # go", Command::Continue),
+            ("delete", Command::Delete),
+            ("follow", Command::Follow),
+            ("w|where", Command::Where),
+            ("bt|backtrace", Command::Backtrace),
+            ("l|list", Command::List),
+            ("q|quit|detach", Command::Detach),
+            ("h|help", Command::Help),
+            ("p exec|print exec", Command::Print(Registers::Exec, None)),
+            ("p vcc", Command::Print(Registers::Vcc, None)),
+            ("p scc", Command::Print(Registers::Scc, None)),
+            ("p m0", Command::Print(Registers::M0, None)),
+            ("p mode", Command::Print(Registers::Mode, None)),
+            ("p s[0:105]", Command::Print(Registers::Scalar(0, 105), None)),
+            ("p v255|p v[255:255]", Command::Print(Registers::Vector(255, 255), None)),
+            ("lane 0x1f", Command::Lane(Some(31))),
+            ("wave 4294967295,0 1", Command::Wave([u32::MAX, 0, 0], 1)),
+            ("b 0x10", Command::Break(Location::Line(None, 16))),
+            ("b :12", Command::Break(Location::Function(":12".to_owned(), 0))),
+        ] {
+            for name in names.split('|') {
+                assert_eq!(Command::parse(name), Ok(command.clone()), "{name:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_complaint_says_what_was_expected() {
+        for (line, complaint) in [
+            ("jump", "there is no command \"jump\"; try help"),
+            ("s 1 2", "s has too many operands; try help"),
+            ("print v0 f32 x", "print has too many operands; try help"),
+            ("watch a 1 f32 x", "watch has too many operands; try help"),
+            ("b", "b needs an operand; try help"),
+            ("s x", "\"x\" is not a number"),
+            ("lds 4294967296", "4294967296 is too large"),
+            ("registers v0", "registers takes no operand but all; print shows single registers"),
+            ("p s106", "\"s106\" is not a register: s4, s[4:7], v3, v[0:3], exec, vcc, scc, m0, mode"),
+            ("wave 1,x", "\"1,x\" is not a workgroup: write 2 or 2,0,1"),
+            ("watch v3 4", "v3 is a register, which has no bytes to choose"),
+            ("watch data 257", "1 to 256 bytes can be watched, a whole number of elements"),
+            ("watch v3 f64", "registers are printed in dwords: give a type of 8 to 32 bits"),
+            ("set v3", "set needs a target and a value; try help"),
+            ("set v3 x", "\"x\" is not a number that fits"),
+        ] {
+            assert_eq!(Command::parse(line), Err(complaint.to_owned()), "{line}");
+        }
+        let types = Command::parse("p v0 f8").unwrap_err();
+        assert!(types.starts_with("\"f8\" is not a type: ") && types.contains("bf16, "), "{types}");
+    }
+
+    /// What is watched and printed has the width that its type has, or the one that is asked for.
+    #[test]
+    fn memory_is_counted_in_bytes_or_numbers() {
+        let watched = |line: &str| match Command::parse(line) {
+            Ok(Command::Watch(_, _, bytes, element)) => (bytes, element.map(ElementType::name)),
+            other => panic!("{line}: {other:?}"),
+        };
+        for (line, expected) in [
+            ("watch data", (4, None)),
+            ("watch data 1", (1, None)),
+            ("watch data 256", (256, None)),
+            ("watch data u8", (4, Some("u8"))),
+            ("watch data f64", (8, Some("f64"))),
+            ("watch data 0x10 f32", (16, Some("f32"))),
+            ("watch v3 u16", (4, Some("u16"))),
+        ] {
+            assert_eq!(watched(line), expected, "{line}");
+        }
+        let printed = |line: &str| match Command::parse(line) {
+            Ok(Command::Lds(offset, Format { count, element })) => {
+                (offset, count, element.map(ElementType::name))
+            }
+            other => panic!("{line}: {other:?}"),
+        };
+        assert_eq!(printed("lds 0"), (0, 16, None));
+        assert_eq!(printed("lds 4 1024"), (4, 1024, None));
+        assert_eq!(printed("lds 4 1025 f16"), (4, 1024, Some("f16")));
+        assert_eq!(printed("lds 0x8 f64"), (8, 16, Some("f64")));
+    }
+
+    /// Dwords are little-endian; narrower numbers have zeros above, wider ones a second dword.
+    #[test]
+    fn numbers_are_words() {
+        let words = |line: &str| match Command::parse(line) {
+            Ok(Command::Set(_, number)) => number.words(),
+            other => panic!("{line}: {other:?}"),
+        };
+        assert_eq!(words("set v0 u8 200"), [200]);
+        assert_eq!(words("set v0 i16 -2"), [0xfffe]);
+        assert_eq!(words("set v0 0x12345678"), [0x1234_5678]);
+        assert_eq!(words("set v0 0x123456789abcdef0"), [0x9abc_def0, 0x1234_5678]);
+        assert_eq!(words("set v0 = f64 1.0"), [0, 0x3ff0_0000]);
+        assert_eq!(words("set v0 4294967295"), [u32::MAX]);
+        assert_eq!(words("set v0 4294967296"), [0, 1]);
+    }
 }

@@ -223,3 +223,36 @@ fn values(bytes: &[u8], element: Option<ElementType>) -> Vec<String> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 1.0 and -2.0 as f32; 1.0 as f64 in two dwords, the lower one first; pairs of u16.
+    #[test]
+    fn words_are_shown_as_numbers_of_a_type() {
+        let words = [0x3f80_0000, 0xc000_0000];
+        assert_eq!(numbers(&words, None), "3f800000 c0000000");
+        assert_eq!(numbers(&words, Some(ElementType::F32)), "1,-2");
+        assert_eq!(numbers(&[0, 0x3ff0_0000], Some(ElementType::F64)), "1");
+        assert_eq!(numbers(&[0x0002_0001], Some(ElementType::U16)), "1,2");
+        assert_eq!(hexadecimal(&[0x89ab_cdef, 0x0123_4567]), "0x0123456789abcdef");
+        assert_eq!(hexadecimal(&[5]), "0x00000005");
+    }
+
+    #[test]
+    fn bytes_are_dwords_or_numbers() {
+        let bytes = [0x01, 0x02, 0x03, 0x04, 0x05, 0x00, 0x00, 0x00];
+        assert_eq!(values(&bytes, None), ["04030201", "00000005"]);
+        assert_eq!(values(&bytes, Some(ElementType::U16)), ["513", "1027", "5", "0"]);
+        // What is cut off at the end is not shown.
+        assert_eq!(values(&bytes[..6], None), ["04030201"]);
+        assert_eq!(values(&bytes[..7], Some(ElementType::U32)), ["67305985"]);
+    }
+
+    #[test]
+    fn numbers_of_64_bits_take_two_registers() {
+        let all = [None, Some(ElementType::U8), Some(ElementType::F32), Some(ElementType::I64)];
+        assert_eq!(all.map(registers_of), [1, 1, 1, 2]);
+    }
+}

@@ -289,4 +289,70 @@ mod tests {
         let memory = told(Subject::Memory(0x100, 8), Some(ElementType::U16), 8, &[6]);
         assert_eq!(memory, "at 0x106: 0 -> 1");
     }
+
+    /// A wave64 has its lanes from 32 on after all registers of the lower half.
+    #[test]
+    fn lanes_of_the_upper_half_are_counted_on() {
+        let vector = |last, bytes, at| told(registers(Registers::Vector(3, last)), None, bytes, &[at]);
+        assert_eq!(vector(3, 256, 4 * 31), "lane 31: 0x00000000 -> 0x00000001");
+        assert_eq!(vector(3, 256, 128 + 4 * 7), "lane 39: 0x00000000 -> 0x00000001");
+        assert_eq!(vector(4, 512, 4 * 9), "v3 lane 9: 0x00000000 -> 0x00000001");
+        assert_eq!(vector(4, 512, 256 + 4 * 9), "v3 lane 41: 0x00000000 -> 0x00000001");
+        assert_eq!(vector(4, 512, 256 + 128 + 4 * 5), "v4 lane 37: 0x00000000 -> 0x00000001");
+    }
+
+    /// What is watched as a whole has no place beside its name; bytes are shown one by one if they are no dwords.
+    #[test]
+    fn single_values_have_no_place() {
+        assert_eq!(told(registers(Registers::Scalar(4, 4)), None, 4, &[1]), "0x00000000 -> 0x00000100");
+        assert_eq!(told(registers(Registers::Exec), None, 8, &[4]), "0x00000000 -> 0x00000001");
+        assert_eq!(told(Subject::Memory(0x100, 4), None, 4, &[0]), "0x00000000 -> 0x00000001");
+        assert_eq!(told(Subject::Memory(0x100, 3), None, 3, &[1, 2]), "at 0x101: 0x00 -> 0x01, and 1 more");
+        assert_eq!(told(Subject::Memory(0x100, 12), None, 12, &[9]), "at 0x108: 0x00000000 -> 0x00000100");
+        assert_eq!(told(Subject::Memory(0x100, 4), None, 4, &[]), "it changed");
+    }
+
+    /// Numbers stay what they are when others are removed; without a number all are.
+    #[test]
+    fn watchpoints_are_removed_by_their_number_or_with_their_wave() {
+        let watch = |number, subject| Watch {
+            number,
+            name: String::new(),
+            subject,
+            element: None,
+            value: Vec::new(),
+            last: None,
+        };
+        let (first, second) = (([0; 3], 0), ([1, 0, 0], 0));
+        let all = || Watches {
+            list: vec![
+                watch(1, Subject::Memory(0, 4)),
+                watch(2, Subject::Registers(first, Registers::Scc)),
+                watch(5, Subject::Registers(second, Registers::M0)),
+            ],
+            made: 5,
+        };
+        let numbers = |watches: &Watches| watches.list().iter().map(|one| one.number).collect::<Vec<_>>();
+        let mut watches = all();
+        assert!(watches.remove(Some(2)) && !watches.remove(Some(2)) && !watches.remove(Some(3)));
+        assert_eq!(numbers(&watches), [1, 5]);
+        assert!(watches.remove(None) && watches.list().is_empty() && watches.remove(None));
+        let mut watches = all();
+        let ended: Vec<u32> = watches.end(second).iter().map(|one| one.number).collect();
+        assert_eq!((ended, numbers(&watches)), (vec![5], vec![1, 2]));
+        assert!(watches.end(second).is_empty());
+    }
+
+    /// Stores go through these encodings; LDS and scalars are no memory that is watched.
+    #[test]
+    fn memory_instructions_are_those_that_may_store() {
+        // global_store_b32 v1, v2, s[0:1]; s_nop 0; s_load_b64 s[0:1], s[0:1], 0x0 (as llvm-mc 19 encodes them).
+        for (words, expected) in [
+            (&[0xee06_8000, 0x0100_0000, 0x0000_0001][..], true),
+            (&[0xbf80_0000], false),
+            (&[0xf400_2000, 0xf800_0000], false),
+        ] {
+            assert_eq!(is_memory(&zrt_isa::decode(words).unwrap()), expected, "{words:x?}");
+        }
+    }
 }

@@ -224,4 +224,64 @@ mod tests {
         assert!(read(&mut joined.as_bytes(), |_| Ok(())).is_err());
         assert!(read(&mut &[0xFF, b'\n'][..], |_| Ok(())).is_err());
     }
+
+    #[test]
+    fn every_command_has_its_names() {
+        for (names, command) in [
+            ("/help|/?|/help  ", Command::Help),
+            ("/clear|/reset", Command::Clear),
+            ("/system\tshort", Command::System(Some("short".to_owned()))),
+            ("/context", Command::Context),
+            ("/regen", Command::Again),
+            ("/think on", Command::Think(true)),
+            ("/exit|/bye|/quit", Command::Exit),
+        ] {
+            for name in names.split('|') {
+                assert_eq!(all(name), [Input::Command(command.clone())], "{name}");
+            }
+        }
+        for unknown in ["/clear x", "/context x", "/regen x", "/exit x", "/save ", "/think", "/Help"] {
+            assert_eq!(all(unknown), [Input::Unknown(unknown.to_owned())]);
+        }
+        assert_eq!(all("  \t"), [Input::Nothing]);
+    }
+
+    /// The longest line, and the longest message of two lines, are taken; after what is too long the next line is read.
+    #[test]
+    fn messages_of_the_longest_length_are_taken() {
+        let longest = "a".repeat(MESSAGE_BYTES_MAX - 1);
+        assert_eq!(all(&format!("{longest}\nb")), [message(&longest), message("b")]);
+        // Without its end a line has one byte more.
+        let unended = "a".repeat(MESSAGE_BYTES_MAX);
+        assert_eq!(all(&unended), [message(&unended)]);
+        let longer = format!("{unended}aa\nb\n");
+        let mut reader = longer.as_bytes();
+        assert!(read(&mut reader, |_| Ok(())).is_err());
+        assert_eq!(read(&mut reader, |_| Ok(())).unwrap(), message("b"));
+        // A slash at the end, a line end and the second line.
+        let half = "a".repeat(MESSAGE_BYTES_MAX / 2 - 1);
+        let joined = |more: &str| read(&mut format!("{half}\\\n{half}{more}\n").as_bytes(), |_| Ok(())).ok();
+        assert_eq!(joined("b"), Some(message(&format!("{half}\n{half}b"))));
+        assert_eq!(joined("bb"), None);
+    }
+
+    /// Each line is asked for, and those after the first of a message are asked for as such.
+    #[test]
+    fn lines_are_asked_for() {
+        let asked = |text: &str| {
+            let mut asked = Vec::new();
+            let mut reader = text.as_bytes();
+            let input = read(&mut reader, |continues| {
+                asked.push(continues);
+                Ok(())
+            });
+            (input.unwrap(), asked)
+        };
+        assert_eq!(asked("a\n"), (message("a"), vec![false]));
+        assert_eq!(asked("a\\\nb\\\nc\n"), (message("a\nb\nc"), vec![false, true, true]));
+        assert_eq!(asked("\"\"\"a\nb\"\"\"c\n"), (message("a\nbc"), vec![false, true]));
+        // A slash at the end of the input joins nothing.
+        assert_eq!(asked("a\\"), (message("a\\"), vec![false, true]));
+        assert_eq!(asked(""), (Input::End, vec![false]));
+    }
 }

@@ -139,4 +139,27 @@ mod tests {
             assert!(three("--grid", text).is_err(), "{text}");
         }
     }
+
+    #[test]
+    fn a_shape_may_have_blanks_and_every_digit() {
+        assert_eq!(three("--grid", "4294967295, 2 ,1").unwrap(), [u32::MAX, 2, 1]);
+        assert_eq!(three("--grid", "7").unwrap(), [7, 1, 1]);
+        let complaint = three("--block", "0").unwrap_err().to_string();
+        assert!(
+            complaint.contains("--block is \"0\", but must be one to three numbers from 1"),
+            "{complaint}"
+        );
+    }
+
+    #[test]
+    fn numbers_of_flags_have_both_ends() {
+        let of = |text| number(Some(text), "--seeds", 2, 5).ok();
+        assert_eq!(
+            ["1", "2", "5", "6", "x", ""].map(of),
+            [None, Some(Some(2)), Some(Some(5)), None, None, None]
+        );
+        assert_eq!(number(None, "--seeds", 2, 5).unwrap(), None);
+        let complaint = number(Some("9"), "--seeds", 2, 5).unwrap_err().to_string();
+        assert!(complaint.contains("--seeds is \"9\", but must be a number from 2 to 5"), "{complaint}");
+    }
 }

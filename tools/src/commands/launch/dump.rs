@@ -37,3 +37,34 @@ impl<'a> Dump<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The only name of `double`'s arguments is `data`, of the first.
+    #[test]
+    fn an_argument_is_given_by_number_or_name() {
+        let bytes: Vec<u8> =
+            crate::double_object::DOUBLE_OBJECT.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let program = zrt_loader::Program::parse(&bytes).unwrap();
+        let parse = |text: &str| {
+            let found = Dump::parse(text, &program.kernels()[0], &[true, false]);
+            found.map(|dump| (dump.argument, dump.path.to_owned())).map_err(|error| error.to_string())
+        };
+        assert_eq!(parse("0=a.raw"), Ok((0, Path::new("a.raw").to_owned())));
+        assert_eq!(parse("data=a=b"), Ok((0, Path::new("a=b").to_owned())));
+        for text in ["", "0", "=a", "0="] {
+            let told = format!("--dump is {text:?}, but must be ARGUMENT=FILE, as in 0=a.raw or name=a.npy");
+            assert_eq!(parse(text), Err(told));
+        }
+        assert_eq!(parse("1=a"), Err("--dump is \"1=a\", but argument 1 is a value".to_owned()));
+        for name in ["2", "x"] {
+            let told = format!(
+                "--dump is \"{name}=a\", but kernel double is given 2 arguments, and {name:?} is neither the number nor \
+                 the name of one"
+            );
+            assert_eq!(parse(&format!("{name}=a")), Err(told));
+        }
+    }
+}

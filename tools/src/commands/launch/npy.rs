@@ -176,4 +176,54 @@ mod tests {
             }
         }
     }
+
+    /// Versions 2 and 3 have a length of four bytes, little-endian; a header of more than 65,535 bytes needs it.
+    #[test]
+    fn later_versions_have_longer_lengths() {
+        let of = |version, text_bytes: usize| {
+            let mut text = b"{'shape': ( 2 , 3 ), 'fortran_order': False, 'descr': '<i2'}".to_vec();
+            text.resize(text_bytes, b' ');
+            let length = (text_bytes as u32).to_le_bytes();
+            [MAGIC, &[version, 0], &length, &text, &[0; 12]].concat()
+        };
+        for (version, text_bytes) in [(2, 100), (3, 0x0001_0203)] {
+            let array = Array::parse(&of(version, text_bytes)).unwrap();
+            assert_eq!((array.element, array.header.len()), (ElementType::I16, 12 + text_bytes));
+        }
+        let complaint = |file: &[u8]| Array::parse(file).unwrap_err();
+        assert_eq!(complaint(&of(4, 100)), "its version is 4, but only 1 to 3 are supported");
+        assert_eq!(complaint(&of(0, 100)), "its version is 0, but only 1 to 3 are supported");
+        assert_eq!(complaint(MAGIC), "it ends within its header");
+        assert_eq!(complaint(&of(2, 100)[..13]), "it ends within its header");
+        let mut torn = of(2, 100);
+        torn[20] = 0xff;
+        assert_eq!(complaint(&torn), "its header is not text");
+    }
+
+    #[test]
+    fn a_shape_is_the_product_of_its_sizes() {
+        for (text, count) in [
+            ("()", Some(1)),
+            ("(5,)", Some(5)),
+            ("( 2, 3 ), }", Some(6)),
+            ("(2, 0)", Some(0)),
+            ("(4294967296, 4294967296)", None),
+            ("(-1,)", None),
+            ("(x)", None),
+            ("5", None),
+            ("(5", None),
+        ] {
+            assert_eq!(shape(text), count, "{text}");
+        }
+        assert_eq!((element_of("|b1"), element_of("<f8")), (Some(ElementType::U8), Some(ElementType::F64)));
+    }
+
+    /// The numbers begin at a multiple of 64, and a header is not padded by more than it needs.
+    #[test]
+    fn headers_end_at_the_alignment() {
+        for count in [1, 10, 1000, u64::MAX] {
+            let file = header(ElementType::U16, count);
+            assert_eq!((file.len(), file.ends_with(b" \n")), (128, true), "{count}");
+        }
+    }
 }

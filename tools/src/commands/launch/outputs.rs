@@ -172,3 +172,72 @@ pub(crate) fn write(files: &[(&OutputFile, [&[u8]; 2])]) -> Result<(), ToolError
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn planned_all(paths: &[&Path]) -> Result<Vec<OutputFile>, (usize, String)> {
+        plan(paths.iter().copied()).map_err(|refused| (refused.index, refused.error.to_string()))
+    }
+
+    /// Only what can be written, and only once, by whatever name.
+    #[test]
+    fn places_that_cannot_be_written_are_refused() {
+        let folder = zrt_needs::TemporaryFolder::new("outputs-refused");
+        let at = |name: &str| folder.join(name);
+        fs::write(at("file"), "old").unwrap();
+        fs::create_dir(at("folder")).unwrap();
+        std::os::unix::fs::symlink(at("file"), at("link")).unwrap();
+        std::os::unix::fs::symlink(at("nowhere"), at("dangling")).unwrap();
+        for (name, why) in [
+            ("folder", "it is a folder"),
+            ("dangling", "it is a dangling link"),
+            ("folder/..", "it is a folder"),
+            ("/dev/null", "it is not a regular file, and only regular files are replaced"),
+            ("absent/file", "No such file or directory (os error 2)"),
+            ("absent/..", "it is not a file name"),
+        ] {
+            let (index, told) = planned_all(&[&at("new"), &at(name)]).unwrap_err();
+            assert_eq!((index, told), (1, format!("{} cannot be written: {why}", at(name).display())));
+        }
+        let twice = planned_all(&[&at("new"), &at("file"), &at("link")]).unwrap_err();
+        assert!(twice.0 == 2 && twice.1.contains("link is written twice"), "{twice:?}");
+        assert_eq!(planned_all(&[&at("new"), &at("file")]).unwrap().len(), 2);
+        assert_eq!(planned_all(&[Path::new("a-name-in-this-folder")]).unwrap().len(), 1);
+    }
+
+    fn names(folder: &Path) -> Vec<String> {
+        let names =
+            fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let mut names: Vec<String> = names.collect();
+        names.sort();
+        names
+    }
+
+    /// What a link leads to is replaced; if one file cannot be begun, none is.
+    #[test]
+    fn all_files_are_written_or_none() {
+        let folder = zrt_needs::TemporaryFolder::new("outputs-written");
+        let at = |name: &str| folder.join(name);
+        fs::write(at("file"), "old").unwrap();
+        std::os::unix::fs::symlink(at("file"), at("link")).unwrap();
+        fs::create_dir(at("folder")).unwrap();
+        let files = planned_all(&[&at("link"), &at("folder/file")]).unwrap();
+        let contents = [(&files[0], [&b"a"[..], b"b"]), (&files[1], [&b""[..], b"c"])];
+        fs::rename(at("folder"), at("moved")).unwrap();
+        let told = write(&contents).unwrap_err().to_string();
+        assert_eq!(told, format!("{} cannot be written", at("folder/file").display()));
+        assert_eq!(fs::read_to_string(at("file")).unwrap(), "old");
+        assert_eq!(names(&folder), ["file", "link", "moved"]);
+        fs::rename(at("moved"), at("folder")).unwrap();
+        write(&contents).unwrap();
+        let written = ["file", "link", "folder/file"].map(|name| fs::read_to_string(at(name)).unwrap());
+        assert_eq!(written, ["ab", "ab", "c"]);
+        assert!(fs::symlink_metadata(at("link")).unwrap().is_symlink());
+        assert_eq!(
+            (names(&folder), names(&at("folder"))),
+            (vec!["file".into(), "folder".into(), "link".into()], vec!["file".into()])
+        );
+    }
+}

@@ -148,3 +148,67 @@ pub(in crate::commands) fn explore(
     shown?;
     Ok(outcome.is_clean(look.strict))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        look: LookArguments,
+    }
+
+    /// Whether rules are checked, the first seed, and how many there are; or the complaint.
+    fn validated(words: &str) -> Result<(bool, u64, u64), String> {
+        let words = ["zrt", "--device", "virtual"].into_iter().chain(words.split_whitespace());
+        let look = Line::try_parse_from(words).unwrap().look;
+        let found = look.validate().map_err(|error| error.to_string())?;
+        Ok((found.check, found.first, found.count))
+    }
+
+    #[test]
+    fn what_asks_for_schedules_asks_for_checks() {
+        for (words, expected) in [
+            ("", (false, 0, 1)),
+            ("--profile", (false, 0, 1)),
+            ("--json", (false, 0, 1)),
+            ("--check", (true, 0, 1)),
+            ("--strict", (true, 0, 1)),
+            ("--seeds 3", (true, 0, 3)),
+            ("--seed 7", (true, 7, 1)),
+            ("--seed 7 --seeds 2", (true, 7, 2)),
+            ("--suppress file", (true, 0, 1)),
+            ("--write-baseline file", (true, 0, 1)),
+            ("--seeds 4294967295", (true, 0, u32::MAX.into())),
+            ("--seed 18446744073709551615", (true, u64::MAX, 1)),
+            ("--seed 18446744073709551614 --seeds 2", (true, u64::MAX - 1, 2)),
+        ] {
+            assert_eq!(validated(words), Ok(expected), "{words}");
+        }
+        for words in ["--seeds 0", "--seeds x", "--seeds 4294967296", "--seeds -1"] {
+            assert!(validated(words).is_err_and(|told| told.contains("--seeds is")), "{words}");
+        }
+        let told = validated("--seed 18446744073709551615 --seeds 2").unwrap_err();
+        assert_eq!(
+            told,
+            "--seed 18446744073709551615 is too large for that many schedules: start with a smaller one"
+        );
+    }
+
+    #[test]
+    fn only_the_virtual_device_is_looked_into() {
+        let of = |words: &[&str]| {
+            let line = Line::try_parse_from([&["zrt", "--device"], words].concat()).unwrap();
+            line.look.validate().map(|_| ()).map_err(|error| error.to_string())
+        };
+        for words in [&["kfd"][..], &["auto", "--check"], &["virtual", "--profile"], &["kfd", "--json"]] {
+            assert_eq!(of(words), Ok(()), "{words:?}");
+        }
+        for words in [["kfd", "--check"], ["kfd", "--profile"], ["userq", "--strict"]] {
+            let told = of(&words).unwrap_err();
+            assert!(told.ends_with(&format!("--device {} cannot be inspected", words[0])), "{told}");
+        }
+    }
+}

@@ -63,3 +63,57 @@ pub(in crate::commands) fn show_before(error: &LaunchError) -> Result<(), ToolEr
         _ => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use zrt_device::{Place, WaveLoad, WaveState};
+
+    fn place() -> Place {
+        Place { pc: 0x20, kernel: Some("k".to_owned()), offset: Some(8), source: None, source_text: None }
+    }
+
+    fn wave(wave: u32, loads: Vec<WaveLoad>) -> WavePosition {
+        let instruction = "s_nop 0".to_owned();
+        WavePosition {
+            workgroup: [1, 2, 3],
+            wave,
+            state: WaveState::Running,
+            place: place(),
+            instruction,
+            loads,
+        }
+    }
+
+    #[test]
+    fn waves_are_a_table_and_what_is_not_in_it() {
+        assert_eq!(text(&Waves::default()), "");
+        let load = |value| WaveLoad { place: place(), address: 64, is_lds: true, value, buffer: None };
+        let list = vec![wave(0, Vec::new()), wave(11, vec![load(1), load(2)])];
+        let table = "
+waves that had not ended:
+| workgroup | wave | state | at    | instruction | looks at                             |
+| --------- | ---: | ----- | ----- | ----------- | ------------------------------------ |
+| 1,2,3     |    0 | runs  | k+0x8 | s_nop 0     |                                      |
+| 1,2,3     |   11 | runs  | k+0x8 | s_nop 0     | LDS byte 64 = 0x1; LDS byte 64 = 0x2 |
+
+";
+        assert_eq!(text(&Waves { list: list.clone(), ..Waves::default() }), table);
+        let waves = Waves { list, more_waves: 3, waiting_groups: 4, held_groups: 5 };
+        let rest =
+            "and 3 more waves, 4 workgroups without room yet, 5 workgroups that could not be inspected\n";
+        assert_eq!(text(&waves), format!("{table}{rest}"));
+    }
+
+    #[test]
+    fn a_long_list_is_cut_and_its_rest_is_counted() {
+        let of = |count: u32, more_waves| {
+            let list = (0..count).map(|number| wave(number, Vec::new())).collect();
+            let text = text(&Waves { list, more_waves, ..Waves::default() });
+            (text.matches("| 1,2,3 ").count(), text.lines().last().map(str::to_owned))
+        };
+        assert_eq!(of(32, 0), (32, Some(String::new())));
+        assert_eq!(of(33, 0), (32, Some("and 1 more waves".to_owned())));
+        assert_eq!(of(40, 2), (32, Some("and 10 more waves".to_owned())));
+    }
+}

@@ -212,3 +212,93 @@ impl fmt::Display for Report {
         writeln!(formatter, "{}", counted(self.findings.len() + self.summaries.len(), "finding"))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(function: &str, offset: u64) -> CodePlace {
+        CodePlace { function: function.to_owned(), offset, address: offset }
+    }
+
+    fn finding(file: &str, cause: Option<CodePlace>, source_text: Option<&str>) -> Finding {
+        Finding {
+            file: file.to_owned(),
+            rule: "hazard",
+            kernel: "k".to_owned(),
+            place: place("k", 8),
+            instruction: "s_nop 0".to_owned(),
+            registers: cause.as_ref().map(|_| "s0".to_owned()),
+            source: source_text.map(|_| ("k.c".to_owned(), 3)),
+            source_text: source_text.map(str::to_owned),
+            cause,
+            remedy: "wait".to_owned(),
+        }
+    }
+
+    fn file(file: &str, kernels: usize, functions: usize, findings: usize) -> FileReport {
+        FileReport { kernels, functions, findings, ..FileReport::new(file) }
+    }
+
+    fn report(findings: Vec<Finding>, summaries: Vec<Summary>, files: Vec<FileReport>) -> Report {
+        let mut report = Report { findings, summaries, files, ..Report::default() };
+        report.finish(Silenced::default());
+        report
+    }
+
+    /// Of one file its name is not repeated, and ones and many have their own words.
+    #[test]
+    fn the_text_of_one_file_is_its_findings_and_a_count() {
+        let findings = vec![finding("a.o", Some(place("k", 4)), Some("x = y;")), finding("a.o", None, None)];
+        let one = report(findings, Vec::new(), vec![file("a.o", 1, 0, 2)]);
+        let expected = "\
+| rule   | place | instruction | registers | remedy            | source        |
+| ------ | ----- | ----------- | --------- | ----------------- | ------------- |
+| hazard | k+0x8 | s_nop 0     | s0        | wait (from k+0x4) | k.c:3  x = y; |
+| hazard | k+0x8 | s_nop 0     |           | wait              |               |
+1 kernel, 2 findings
+";
+        assert_eq!(
+            (one.to_string().as_str(), one.file.as_deref(), one.is_clean()),
+            (expected, Some("a.o"), false)
+        );
+        let clean = report(Vec::new(), Vec::new(), vec![file("a.o", 2, 1, 0)]);
+        assert_eq!(
+            (clean.to_string().as_str(), clean.is_clean()),
+            ("2 kernels, 1 function, 0 findings\n", true)
+        );
+    }
+
+    /// Of several files each that has something to say is named, and a table has all of them.
+    #[test]
+    fn the_text_of_several_files_names_them() {
+        let summary =
+            Summary { file: "b.o".to_owned(), rule: "advice", places: 9, remedy: "do so".to_owned() };
+        let failed = FileReport::failed("c.o", ErrorReport::of_command_line("error: it is empty"));
+        let files = vec![file("a.o", 1, 2, 0), file("b.o", 1, 0, 1), failed];
+        let several = report(Vec::new(), vec![summary], files);
+        let expected = "\
+b.o:
+advice: do so
+
+c.o:
+it is empty
+
+| file | kernels | functions | findings | result      |
+| ---- | ------: | --------: | -------: | ----------- |
+| a.o  |       1 |         2 |        0 | clean       |
+| b.o  |       1 |         0 |        1 | findings    |
+| c.o  |       0 |         0 |        0 | not checked |
+3 files, 2 kernels, 2 functions, 1 finding
+";
+        assert_eq!((several.to_string().as_str(), several.file.is_none()), (expected, true));
+        assert!(!several.is_clean());
+    }
+
+    #[test]
+    fn a_files_findings_and_summaries_are_counted_together() {
+        let mut counted = file("a.o", 0, 0, 0);
+        counted.count(&[finding("a.o", None, None), finding("a.o", None, None)], 3);
+        assert_eq!(counted.findings, 5);
+    }
+}

@@ -250,4 +250,48 @@ mod tests {
         begun.finish(|output| output.write_all(b"after")).expect("there is room");
         assert_eq!((kept().as_str(), files()), ("after", 2));
     }
+
+    /// e to the power of ln 2 is 2; shares are per cent.
+    #[test]
+    fn a_row_has_the_numbers_of_its_pass() {
+        let quality = Quality {
+            tokens: 9,
+            loss: std::f64::consts::LN_2,
+            divergence: 0.00123,
+            divergence_p99: 0.0456,
+            same_best: 0.875,
+        };
+        let report = Report {
+            model_filename: String::new(),
+            tokens: 9,
+            tokens_left_out: 0,
+            base: None,
+            runs: vec![row(Activations::A8, &quality)],
+        };
+        let expected = "\
+| model | activations | tokens | perplexity |    loss | mean KL |  p99 KL | same top-1 |
+| ----- | ----------- | -----: | ---------: | ------: | ------: | ------: | ---------: |
+| m     | a8          |      9 |     2.0000 | 0.69315 | 1.23e-3 | 4.56e-2 |    87.50 % |
+";
+        assert_eq!(table("m", &report).to_string(), expected);
+    }
+
+    /// As many tokens as the model's context has are measured.
+    #[test]
+    fn a_text_that_is_too_long_is_cut_and_a_short_one_refused() {
+        let folder = zrt_needs::TemporaryFolder::new("perplexity-texts");
+        let (text, base) = (folder.join("text"), folder.join("base"));
+        let of = |written: &str| {
+            std::fs::write(&text, written).unwrap();
+            prepare(&arguments(&text, &base)).map(|found| (found.text.len(), found.tokens_left_out))
+        };
+        let loaded = LoadedModel::open(None).unwrap();
+        let context = loaded.model.config.context as usize;
+        let long = "a dog ran. ".repeat(context);
+        let tokens = loaded.tokenizer.encode(&long).len();
+        assert_eq!(of(&long).unwrap(), (context, tokens - context));
+        assert!(of("").unwrap_err().to_string().starts_with("a text of fewer than two tokens"));
+        let (two, left_out) = of("a dog").unwrap();
+        assert!(two >= 2 && left_out == 0);
+    }
 }

@@ -303,4 +303,78 @@ mod tests {
             assert!(virtual_line.arguments.check().is_ok(), "{words:?}");
         }
     }
+
+    fn case(case: &'static str, outcome: Outcome, timings: Vec<selftest::Timing>) -> CaseReport {
+        CaseReport { case, suspect: "all", outcome, duration: std::time::Duration::ZERO, timings }
+    }
+
+    /// What is new in a case is told where it failed or is worth knowing; times of the virtual device are marked.
+    #[test]
+    fn a_case_is_a_line_and_what_belongs_to_it() {
+        let blanks = " ".repeat(38);
+        for (outcome, expected) in [
+            (
+                Outcome::Passed("it came".to_owned()),
+                "     ok  fence                        it came\n".to_owned(),
+            ),
+            (
+                Outcome::Failed("it did not".to_owned()),
+                format!(" FAILED  fence                        it did not\n{blanks}new in this case: all\n"),
+            ),
+            (
+                Outcome::Noted("late".to_owned()),
+                format!("  noted  fence                        late\n{blanks}new in this case: all\n"),
+            ),
+            (Outcome::Skipped("no BAR"), "skipped  fence                        no BAR\n".to_owned()),
+        ] {
+            assert_eq!(case_text(&case("fence", outcome, Vec::new()), true), expected);
+        }
+        let timing = selftest::Timing { name: "round trip", nanoseconds: 12_345.0 };
+        let timed = case("fence", Outcome::Passed("yes".to_owned()), vec![timing]);
+        let line = "     ok  fence                        yes\n";
+        assert_eq!(case_text(&timed, false), format!("{line}{blanks}round trip: 12.35 µs\n"));
+        let marked = format!("{line}{blanks}round trip: 12.35 µs (virtual device: no speed of a card)\n");
+        assert_eq!(case_text(&timed, true), marked);
+    }
+
+    #[test]
+    fn the_last_line_counts_outcomes_or_names_the_first_failure() {
+        let passed = |name| case(name, Outcome::Passed(String::new()), Vec::new());
+        let mut reports = vec![
+            passed("a"),
+            passed("b"),
+            case("c", Outcome::Noted(String::new()), Vec::new()),
+            case("d", Outcome::Skipped("no"), Vec::new()),
+        ];
+        let line = "2 of 4 cases passed, none failed; 1 noted, 1 skipped\n";
+        assert_eq!(judge(&reports).map_err(|error| error.to_string()), Ok(line.to_owned()));
+        reports.push(case("e", Outcome::Failed(String::new()), Vec::new()));
+        reports.push(case("f", Outcome::Failed(String::new()), Vec::new()));
+        reports.push(case("g", Outcome::NotRun, Vec::new()));
+        let text = "2 of 7 cases failed and 1 were not run; first \"e\"; new in that case: all";
+        assert_eq!(judge(&reports).map_err(|error| error.to_string()), Err(text.to_owned()));
+    }
+
+    #[test]
+    fn options_are_those_of_the_line() {
+        let parse = |words: &[&str]| Line::try_parse_from([&["pm4-test"], words].concat()).unwrap().arguments;
+        let default = parse(&[]).options();
+        assert!(!default.self_test && !default.gtt_only && !default.virtual_device.small_bar);
+        let all = parse(&["--gtt-only", "--small-bar", "--seed", "3", "--ring-bytes", "8192"]).options();
+        assert!(all.gtt_only && all.virtual_device.small_bar);
+        assert_eq!((all.virtual_device.scheduler_seed, all.ring_bytes), (Some(3), ByteLen(8192)));
+        // A report goes where it is told, or under a name for each device if a probe needs one.
+        let names = |words: &[&str]| -> Vec<_> {
+            let files = planned(&parse(words)).unwrap();
+            files
+                .into_iter()
+                .map(|(is_virtual, file)| (is_virtual, file.path.display().to_string()))
+                .collect()
+        };
+        assert_eq!(names(&[]), []);
+        let both = |card: &str, virtual_one: &str| [(true, virtual_one.to_owned()), (false, card.to_owned())];
+        assert_eq!(names(&["--probe"]), both("zrt-report-kfd.md", "zrt-report-virtual.md"));
+        assert_eq!(names(&["--probe", "--report", "r.md"]), both("r.md", "r.md"));
+        assert_eq!(names(&["--report", "r.md"]), both("r.md", "r.md"));
+    }
 }

@@ -35,3 +35,42 @@ pub(super) fn in_words(outcome: &Outcome) -> (&'static str, &str) {
         Outcome::NotRun(reason) => ("not run", reason),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use zrt_bringup::probe::Finding;
+
+    #[test]
+    fn answers_have_a_word_and_the_model_where_they_contradict_it() {
+        let told = |outcome| {
+            let answer = Answer {
+                question: "latency".to_owned(),
+                asks: String::new(),
+                model: "12 ns".to_owned(),
+                outcome,
+                duration_us: 0,
+            };
+            answer_text(&answer)
+        };
+        let answered = |verdict| {
+            Outcome::Answered(Finding { verdict, summary: "it is 13".to_owned(), measures: Vec::new() })
+        };
+        assert_eq!(told(answered(Verdict::Confirms)), "   confirms  latency                  it is 13\n");
+        assert_eq!(told(answered(Verdict::Measured)), "   measured  latency                  it is 13\n");
+        let contradiction =
+            format!("contradicts  latency                  it is 13\n{}the model: 12 ns\n", " ".repeat(38));
+        assert_eq!(told(answered(Verdict::Contradicts)), contradiction);
+        assert_eq!(told(Outcome::Failed("no".to_owned())), "     FAILED  latency                  no\n");
+        assert_eq!(told(Outcome::NotRun("no".to_owned())), "    not run  latency                  no\n");
+    }
+
+    #[test]
+    fn times_of_the_virtual_device_are_called_meaningless() {
+        let count = QUESTIONS.len();
+        assert_eq!(headline(false), format!("asking {count} questions\n"));
+        let marked =
+            format!("asking {count} questions\n(virtual device: its times say nothing about a card)\n");
+        assert_eq!(headline(true), marked);
+    }
+}
