@@ -267,8 +267,8 @@ mod tests {
         }
     }
 
-    /// Two repetitions of 10 tokens in 1 and 3 seconds: 10 and 10/3 tokens in a second, 2 s on average; the deviation of
-    /// two samples is their distance by the root of 2.
+    /// Two repetitions of 10 tokens in 1 and 3 seconds: 10 and 10/3 tokens in a second, 2 s on average; the deviation
+    /// of two samples is their distance by the root of 2.
     #[test]
     fn a_record_has_means_and_deviations_of_its_samples() {
         let loaded = LoadedModel::open(None).unwrap();

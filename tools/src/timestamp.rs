@@ -48,4 +48,29 @@ mod tests {
         assert_eq!(iso8601(1_735_689_599), "2024-12-31T23:59:59Z");
         assert_eq!(iso8601(4_107_542_400), "2100-03-01T00:00:00Z");
     }
+
+    #[test]
+    fn now_is_between_before_and_after() {
+        let seconds = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+        let before = seconds();
+        let text = now();
+        assert!((before..=seconds()).any(|second| iso8601(second) == text), "{text}");
+    }
+
+    /// Both ends of a year, of February and of the 400 years after which the calendar repeats.
+    #[test]
+    fn days_follow_each_other() {
+        // Values of `date -u -d @N`.
+        for (seconds, date) in [
+            (68_169_600, "1972-02-29"),
+            (68_256_000, "1972-03-01"),
+            (94_608_000, "1972-12-31"),
+            (94_694_400, "1973-01-01"),
+            (951_868_800, "2000-03-01"),
+            (13_574_563_200, "2400-02-29"),
+            (13_574_649_600, "2400-03-01"),
+        ] {
+            assert_eq!(iso8601(seconds), format!("{date}T00:00:00Z"));
+        }
+    }
 }

@@ -118,4 +118,36 @@ mod tests {
         assert_eq!(first[..1024], second[..1024]);
         assert!(first[1024..].iter().zip(&second[1024..]).all(|(one, other)| one != other));
     }
+
+    /// Tokens are a stride of 7919 apart and begin with the request's number from 1; what is shared begins with 0.
+    #[test]
+    fn benchmark_tokens_are_spread_by_request() {
+        let own = Workload::W1.requests(2, 1.0 / 128.0, 1_000_000);
+        assert_eq!([&own[0].prompt[..], &own[1].prompt], [&[1, 7920], &[2, 7921]]);
+        let shared = Workload::W3.requests(1, 1.0, 100_000_000);
+        // 7919 × 1024 is 8,109,056.
+        assert_eq!([0, 1, 1024].map(|at| shared[1].prompt[at]), [0, 7919, 8_109_058]);
+        assert_eq!(Workload::W1.requests(1, 1.0 / 128.0, 7919)[0].prompt, [1, 1]);
+        assert_eq!(Workload::W1.requests(1, 1.0 / 128.0, 0)[0].prompt, [0, 0]);
+    }
+
+    /// Both ends of both ranges can be drawn: 993 lengths of prompts, 193 of answers.
+    #[test]
+    fn benchmark_w2_is_drawn_from_whole_ranges() {
+        let mut random = Random::new(SEED);
+        for request in Workload::W2.requests(1, 1.0, 512) {
+            let [prompt, answer] = [random.bits(), random.bits()];
+            assert_eq!(request.prompt.len() as u64, 32 + prompt % 993);
+            assert_eq!(u64::from(request.tokens_max), 64 + answer % 193);
+        }
+    }
+
+    #[test]
+    fn benchmark_workloads_have_names() {
+        for (name, workload) in [("W1", Workload::W1), ("w2", Workload::W2), ("W3", Workload::W3)] {
+            assert_eq!(Workload::parse(name), Ok(workload));
+            assert_eq!(workload.name(), name.to_uppercase());
+        }
+        assert_eq!(Workload::parse("W4"), Err("there are W1, W2 and W3".to_owned()));
+    }
 }

@@ -176,4 +176,38 @@ mod tests {
         let missing = Arguments { kernel: Some("no_such_kernel".into()), wave: None, json: false };
         assert!(matches!(run(&missing), Err(ToolError::Kernel { .. })));
     }
+
+    #[test]
+    fn a_kernel_is_a_line_of_what_a_loader_must_know() {
+        let code = [0; 12];
+        let kernel = Kernel {
+            name: "k",
+            code: &code,
+            entry: 0,
+            rsrc1: 0,
+            rsrc2: 0,
+            rsrc3: 0,
+            wave_size: WaveSize::Wave64,
+            user_sgprs: 4,
+            vgprs: 24,
+            sgprs: 16,
+            workgroup: [64, 2, 1],
+            lds_bytes: 512,
+            scratch_bytes: 0,
+            parameter_version: 1,
+            parameter_opcode: 1,
+            parameter_bytes: 40,
+            files: Vec::new(),
+            lines: Vec::new(),
+            constants: Vec::new(),
+        };
+        let expected = "k: 12 bytes, workgroup 64x2x1, wave64, 24 VGPRs, 16 SGPRs, 512 bytes of LDS, parameters 40 bytes\n";
+        assert_eq!(header(&kernel), expected);
+        // A wave size that is given goes before the file's.
+        let wave_size = |asked| read("mega", asked, |_| ()).unwrap().sections[0].entries[0].wave_size;
+        assert_eq!(
+            (wave_size(None), wave_size(Some(WaveSize::Wave64))),
+            (WaveSize::Wave32, WaveSize::Wave64)
+        );
+    }
 }

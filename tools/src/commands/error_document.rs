@@ -107,4 +107,48 @@ mod tests {
         assert_eq!(report.message, "these were not provided: --grid <X,Y,Z> <FILE>");
         assert_eq!((report.kind, report.exit_code), ("input", 2));
     }
+
+    /// The place of a fault, and waves if any are known; nothing of both for other errors.
+    #[test]
+    fn a_fault_is_told_with_its_place() {
+        let place =
+            Place { pc: 8, kernel: Some("k".to_owned()), offset: Some(4), source: None, source_text: None };
+        let wave = zrt_bringup::FaultedWave {
+            place: place.clone(),
+            instruction: "s_trap 2".to_owned(),
+            workgroup: [1, 2, 3],
+            wave: 5,
+            lane: Some(6),
+            launched_at: None,
+        };
+        let fault = zrt_bringup::DeviceFault {
+            what: "it stopped".to_owned(),
+            address: Some(7),
+            wave: Some(wave),
+            place: String::new(),
+            is_final: true,
+        };
+        let unfinished = |fault| {
+            Unfinished::Fault(Box::new(crate::launch::KernelFault { fault, remark: Some("why".to_owned()) }))
+        };
+        let waves = Waves { more_waves: 2, ..Waves::default() };
+        let report = ErrorReport::of_schedule("it failed".to_owned(), &unfinished(fault.clone()), &waves);
+        let expected = FaultReport {
+            what: "it stopped".to_owned(),
+            place,
+            instruction: "s_trap 2".to_owned(),
+            workgroup: [1, 2, 3],
+            wave: 5,
+            lane: Some(6),
+            address: Some(7),
+            remark: Some("why".to_owned()),
+        };
+        assert_eq!((report.fault.as_ref(), report.waves.as_ref()), (Some(&expected), Some(&waves)));
+        assert_eq!((report.kind, report.exit_code, report.message()), ("failure", 1, "it failed"));
+        let elsewhere = zrt_bringup::DeviceFault { wave: None, ..fault };
+        let report = ErrorReport::of_schedule(String::new(), &unfinished(elsewhere), &Waves::default());
+        assert_eq!((report.fault, report.waves), (None, None));
+        let bad = ErrorReport::of(&crate::error::bad("nonsense".to_owned()));
+        assert_eq!((bad.kind, bad.exit_code, bad.message()), ("input", 2, "nonsense"));
+    }
 }

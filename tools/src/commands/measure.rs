@@ -274,3 +274,70 @@ fn remarks(session: &Session) -> String {
     };
     format!("\n{device}\n{prompts}\n")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        arguments: Arguments,
+    }
+
+    fn parse(words: &str) -> Arguments {
+        let words = ["zrt-bench", "--device", "virtual"].into_iter().chain(words.split_whitespace());
+        Line::try_parse_from(words).unwrap().arguments
+    }
+
+    /// What only sessions have asks for sessions alone.
+    #[test]
+    fn each_option_of_sessions_asks_for_them() {
+        for words in [
+            "--mode mega",
+            "--slots 2",
+            "--workload w2",
+            "--scale 0.5",
+            "--groups 3",
+            "--chunk 4",
+            "--kv f16",
+        ] {
+            assert!(parse(words).is_of_sessions(), "{words}");
+        }
+        for words in ["", "-p 3", "-n 3", "--activations a8", "--repetitions 9", "--vram 1GiB", "--json"] {
+            assert!(!parse(words).is_of_sessions(), "{words}");
+        }
+    }
+
+    /// Prompts first, and none of no tokens.
+    #[test]
+    fn tests_are_prompts_and_generations_of_some_tokens() {
+        let of =
+            |words: &str| -> Vec<String> { tests(&parse(words)).iter().map(|test| test.name()).collect() };
+        assert_eq!(of(""), ["pp64", "tg64"]);
+        assert_eq!(of("-p 0,3,512 -n 4,0"), ["pp3", "pp512", "tg4"]);
+        assert_eq!(of("-p 0 -n 0"), [""; 0]);
+    }
+
+    /// A factor that makes nothing longer; modes by their names.
+    #[test]
+    fn factors_and_modes_are_checked() {
+        let factors = ["1", "0.0625", "1e-9", "0", "-0.5", "1.001", "NaN", "inf", "x", ""];
+        let found = factors.map(|text| scale(text).ok());
+        assert_eq!(found[..3], [Some(1.0), Some(0.0625), Some(1e-9)]);
+        assert_eq!(found[3..], [None; 7]);
+        assert_eq!(scale("2"), Err("it must be above 0 and at most 1".to_owned()));
+        let modes = ["dispatch", "graph", "mega"].map(mode);
+        assert_eq!(modes, [Ok(Mode::Dispatch), Ok(Mode::Graph), Ok(Mode::Mega)]);
+        assert_eq!(mode("all"), Err("there are dispatch, graph and mega".to_owned()));
+        let refused =
+            ["--slots 0", "--slots 65", "--groups 0", "--chunk 0", "--repetitions 0", "--repetitions 1001"];
+        for words in refused {
+            assert!(
+                Line::try_parse_from(["zrt-bench"].into_iter().chain(words.split(' '))).is_err(),
+                "{words}"
+            );
+        }
+    }
+}

@@ -73,3 +73,80 @@ fn residency(sequence: &Sequence<'_>, dispatch: &Dispatch) -> Option<Residency> 
         waves_per_group: f64::from(occupancy.waves_per_group),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::launch::{Content, DEADLINE_DEFAULT, SharedBuffer};
+    use crate::prediction::kernel::Bound;
+    use crate::profile::Bytes;
+    use std::borrow::Cow;
+    use zrt_loader::{Geometry, Program};
+
+    /// Launches of `double` in so many groups of two waves each, over one buffer.
+    fn sequence(groups: &[u32], buffer_bytes: u64) -> Sequence<'static> {
+        let bytes: Vec<u8> =
+            crate::double_object::DOUBLE_OBJECT.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let launch = |groups: &u32| {
+            Action::Dispatch(Dispatch {
+                label: String::new(),
+                program: 0,
+                kernel: 0,
+                geometry: Geometry::new([*groups, 1, 1], [64, 1, 1]),
+                arguments: Vec::new(),
+                waits: true,
+            })
+        };
+        let buffer = SharedBuffer {
+            label: String::new(),
+            name: None,
+            number: 0,
+            content: Content::Zeros(buffer_bytes),
+            is_read_only: false,
+        };
+        let launches = groups.iter().map(launch);
+        Sequence {
+            programs: vec![Cow::Owned(Program::parse(&bytes).unwrap())],
+            buffers: vec![buffer],
+            actions: launches.chain([Action::Read { buffer: 0 }]).collect(),
+            deadline: DEADLINE_DEFAULT,
+            pauses: None,
+            placement: None,
+        }
+    }
+
+    /// By hand, of the likeliest numbers: eight groups of two waves with 65,000 instructions each, on a compute unit of
+    /// their own. A SIMD issues half of them in 12.5 µs; a wave takes two cycles for each of its half, 25 µs. A fifth
+    /// of the shorter is not hidden, and two dispatches start. Memory is read once, at 612,000 bytes in a microsecond.
+    #[test]
+    fn launches_are_predicted_as_one_kernel_with_all_groups() {
+        let profile = Profile {
+            opcodes: [("v_add_f32_e32".to_owned(), 520_000)].into(),
+            bytes: Bytes { vector_load: 6_120_000, ..Bytes::default() },
+            ..Profile::default()
+        };
+        let found = of_launches(&profile, &sequence(&[3, 5], 612_000)).unwrap();
+        assert!((found.predicted_us - (25.0 + 2.5 + 1.8)).abs() < 1e-9, "{found:?}");
+        assert_eq!((found.bound, found.waves_per_simd), (Bound::Latency, 1.0));
+        assert!((found.bounds.issue_us - 12.5).abs() < 1e-9, "{found:?}");
+        assert!((found.bounds.bandwidth_us - 1.0).abs() < 1e-9, "{found:?}");
+        // No more is read than lanes ask for.
+        let large = of_launches(&profile, &sequence(&[3, 5], 1 << 30)).unwrap();
+        assert!((large.bounds.bandwidth_us - 10.0).abs() < 1e-9, "{large:?}");
+        assert!(of_launches(&profile, &sequence(&[], 1)).is_none());
+    }
+
+    #[test]
+    fn a_group_has_as_many_waves_as_its_work_items_need() {
+        let sequence = sequence(&[7], 1);
+        let Action::Dispatch(dispatch) = &sequence.actions[0] else { unreachable!() };
+        let found = residency(&sequence, dispatch).unwrap();
+        assert_eq!((found.lanes, found.waves_per_group), (32, 2.0));
+        // 16 waves on each of two SIMDs are 16 groups of two.
+        assert_eq!((found.groups_per_compute_unit, groups(dispatch)), (16.0, 7.0));
+        let lost = Dispatch { kernel: 1, ..dispatch.clone() };
+        assert!(residency(&sequence, &lost).is_none());
+        let all = Dispatch { geometry: Geometry::new([2, 3, 4], [64, 1, 1]), ..dispatch.clone() };
+        assert_eq!(groups(&all), 24.0);
+    }
+}

@@ -1,9 +1,9 @@
 //! Counts of a step's kernels, from a few units of each run on the virtual device.
 //!
 //! Contract: every distinct task of a step is run alone with its true number of columns and rows and one or two units;
-//! what a unit does is the difference, or one unit less what a launch costs by itself. Units of a task are taken to be
-//! equal. Weights and values are zeros: kernels whose path depends on data are counted for these. A sample opens a
-//! device of its own and takes milliseconds to a second of one processor.
+//! what a unit does is the difference, or one unit less what a launch costs by itself, which only a task with a single
+//! unit keeps. Units of a task are taken to be equal. Weights and values are zeros: kernels whose path depends on data
+//! are counted for these. A sample opens a device of its own and takes milliseconds to a second of one processor.
 
 use super::step::{StepTask, StepWork};
 use super::work::Work;
@@ -134,8 +134,7 @@ impl Samples {
             (true, _) | (_, 1) => None,
             (false, rows) if rows == sampled.rows.rows() => Some(sampled.rows),
             // A band of a prompt is a step of as many rows.
-            (false, rows) if units.bands > 1 => Some(StepRows::Prompt { rows, position }),
-            (false, slots) => Some(few(slots)),
+            (false, rows) => Some(StepRows::Prompt { rows, position }),
         };
         let mut unit = if units.is_of_a_row && units_of_row < 2 {
             // Units of two rows differ from one by a unit.
@@ -313,5 +312,91 @@ mod tests {
     #[test]
     fn two_workgroups_of_the_megakernel_share_a_compute_unit() {
         assert_eq!(megakernel_residency().unwrap(), (2.0, 8.0));
+    }
+
+    /// What a launch costs in the made-up samples below, and a unit for each row that it works on.
+    const LAUNCH: f64 = 1000.0;
+    const ROW: f64 = 7.0;
+
+    /// Samples that have been taken already: of a task's own rows or band, and of one and two rows of a decoding step.
+    fn made_up(sampled: &Sampled<'_>, tasks: &[Task], groups: u32) -> Samples {
+        let mut samples = Samples::default();
+        let position = sampled.position();
+        for task in tasks {
+            let units = TaskUnits::of(task, sampled.rows, groups);
+            let own = match units.rows_of_unit == sampled.rows.rows() {
+                true => sampled.rows,
+                false => StepRows::Prompt { rows: units.rows_of_unit, position },
+            };
+            let few = |slots| StepRows::Decode { slots, position };
+            for (rows, count) in [(own, 1), (few(1), 1), (few(1), 2), (few(2), 1)] {
+                let instruction = task.instruction.map(|index| &sampled.plan.instructions[index]);
+                let key = Key {
+                    kernel: task.kernel,
+                    shape: alone::shape(task),
+                    has_epilogue: instruction.is_some_and(|one| one.epilogue.is_some()),
+                    rows,
+                    units: count,
+                    joined_log2: units.joined_log2,
+                };
+                let scalar = LAUNCH + ROW * f64::from(count * rows.rows());
+                samples.known.insert(key, Work { scalar, ..Work::default() });
+            }
+        }
+        samples
+    }
+
+    /// A unit costs what it does for its rows, and no launch; only a task that has a single unit keeps that of its
+    /// launch. Every unit has the same share of the weights, and those of further bands have it from GL2.
+    #[test]
+    fn a_unit_is_what_samples_differ_by() {
+        let model = crate::loaded_model::LoadedModel::open(None).unwrap().model;
+        let mut paths = [0; 3];
+        for rows in [
+            StepRows::Decode { slots: 1, position: 511 },
+            StepRows::Decode { slots: 8, position: 511 },
+            StepRows::Prompt { rows: 512, position: 0 },
+        ] {
+            for activations in [Activations::F32, Activations::A8] {
+                let sampled = Sampled::new(&model, 512, rows, activations, KvFormat::F32).unwrap();
+                let tasks = sampled.tasks().unwrap();
+                let mut samples = made_up(&sampled, &tasks[1..], 128);
+                for (index, task) in tasks.iter().enumerate().skip(1) {
+                    let units = TaskUnits::of(task, rows, 128);
+                    let is_single = task.header.units >> units.joined_log2 < 2;
+                    let (path, expected) = match (units.is_of_a_row, is_single) {
+                        (true, _) => (0, ROW),
+                        (false, false) => (1, ROW * f64::from(units.rows_of_unit)),
+                        (false, true) => (2, LAUNCH + ROW * f64::from(units.rows_of_unit)),
+                    };
+                    paths[path] += 1;
+                    let unit = samples.unit(&sampled, (task, index), 128).unwrap();
+                    assert_eq!(unit.scalar, expected, "{} {rows:?} {units:?}", task.kernel);
+                    let share = sampled.stream_bytes(task) / f64::from(units.total);
+                    assert_eq!(unit.stream_bytes, share, "{}", task.kernel);
+                    assert_eq!(unit.repeated_bytes, share * f64::from(units.bands - 1), "{}", task.kernel);
+                }
+            }
+        }
+        assert!(paths[0] > 0 && paths[1] > 0, "{paths:?}");
+    }
+
+    /// PLAN comes first and has a time of its own; every task has its units, and those that it waits for lie before it.
+    #[test]
+    fn a_step_has_its_tasks_in_order() {
+        let model = crate::loaded_model::LoadedModel::open(None).unwrap().model;
+        let rows = StepRows::Decode { slots: 8, position: 511 };
+        let sampled = Sampled::new(&model, 512, rows, Activations::A8, KvFormat::F32).unwrap();
+        let tasks = sampled.tasks().unwrap();
+        let step = made_up(&sampled, &tasks[1..], 96).step(&sampled, 96).unwrap();
+        assert_eq!((step.groups, step.groups_per_compute_unit, step.waves_per_group), (96, 2.0, 8.0));
+        assert_eq!((step.tasks[0].unit, step.tasks[0].units), (Work::default(), 0));
+        assert_eq!(step.tasks.len(), tasks.len());
+        for (index, (found, task)) in step.tasks.iter().zip(&tasks).enumerate().skip(1) {
+            assert_eq!((found.kernel, found.units), (task.kernel, TaskUnits::of(task, rows, 96).total));
+            assert!(found.units > 0 && found.unit.scalar >= ROW && found.first_group < 96, "{found:?}");
+            assert!(found.waits.iter().all(|wait| *wait < index), "{found:?}");
+        }
+        assert!(step.tasks.iter().any(|task| !task.waits.is_empty()));
     }
 }

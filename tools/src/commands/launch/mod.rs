@@ -255,3 +255,34 @@ fn lds_sizes(text: &str) -> Result<DynamicLds, ToolError> {
     DynamicLds::new(&sizes)
         .ok_or_else(|| bad(format!("--lds has {} sizes, but at most {LDS_SIZES_MAX} are taken", sizes.len())))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A second to a week.
+    #[test]
+    fn kernels_may_run_a_second_to_a_week() {
+        let seconds = |text| deadline(text).ok().map(|deadline| deadline.as_secs());
+        assert_eq!(
+            [None, Some("1"), Some("604800")].map(seconds),
+            [Some(600), Some(1), Some(7 * 24 * 60 * 60)]
+        );
+        assert_eq!([Some("0"), Some("604801"), Some("x")].map(seconds), [None; 3]);
+    }
+
+    #[test]
+    fn sizes_of_lds_are_numbers_with_commas() {
+        let sizes =
+            |text: &str| lds_sizes(text).map(|lds| lds.sizes().to_vec()).map_err(|error| error.to_string());
+        assert_eq!(sizes("0"), Ok(vec![0]));
+        assert_eq!(sizes("256,64"), Ok(vec![256, 64]));
+        for text in ["", "256,", "-1", "256;64", "4294967296"] {
+            assert!(sizes(text).is_err_and(|told| told.contains("--lds is")), "{text}");
+        }
+        let most = vec!["4"; LDS_SIZES_MAX].join(",");
+        assert_eq!(sizes(&most), Ok(vec![4; LDS_SIZES_MAX]));
+        let told = format!("--lds has {} sizes, but at most {LDS_SIZES_MAX} are taken", LDS_SIZES_MAX + 1);
+        assert_eq!(sizes(&format!("{most},4")), Err(told));
+    }
+}

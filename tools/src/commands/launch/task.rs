@@ -168,3 +168,109 @@ impl fmt::Display for Of {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use zrt_device::Counters;
+    use zrt_loader::print::{PrintError, Printed};
+
+    fn origin(step: &str, turns: &[u64]) -> Origin {
+        Origin { step: step.to_owned(), line: 7, turns: turns.to_vec() }
+    }
+
+    #[test]
+    fn steps_and_buffers_are_called_as_their_user_knows_them() {
+        assert_eq!(origin("2", &[]).to_string(), "step 2 (line 7)");
+        assert_eq!(origin("2.1.3", &[4, 0]).to_string(), "step 2.1.3 turn 4,0 (line 7)");
+        assert_eq!(Of::Argument(3).to_string(), "argument 3");
+        assert_eq!(Of::Buffer("b".to_owned(), None).to_string(), "buffer b");
+        let of = Of::Buffer("b".to_owned(), Some(origin("1", &[2])));
+        assert_eq!(of.to_string(), "step 1 turn 2 (line 7): buffer b");
+        let script = Subject::Script("s".to_owned(), vec![None, Some(origin("1", &[]))]);
+        assert_eq!(script.origin(Some(1)), Some(&origin("1", &[])));
+        assert_eq!([None, Some(0), Some(2)].map(|action| script.origin(action)), [None; 3]);
+        assert_eq!(Subject::Launch("k".to_owned()).origin(Some(1)), None);
+    }
+
+    fn purpose(action: usize, file: Option<usize>, is_compared: bool) -> Purpose {
+        Purpose { action, of: Of::Argument(action), file, is_compared, expectation: None }
+    }
+
+    /// A task with a buffer for a file, one that is compared, one that must be `[1]`, and one that nobody needs.
+    fn task(folder: &std::path::Path) -> Task<'static> {
+        let expected = Expectation { bytes: Arc::new(vec![1]), element: None, tolerance: None };
+        let expectation = Some(("one".to_owned(), Arc::new(expected)));
+        let files = outputs::plan([folder.join("file").as_path()].into_iter()).unwrap_or_else(|_| panic!());
+        Task {
+            sequence: Sequence {
+                programs: Vec::new(),
+                buffers: Vec::new(),
+                actions: Vec::new(),
+                deadline: std::time::Duration::ZERO,
+                pauses: None,
+                placement: None,
+            },
+            subject: Subject::Launch("k".to_owned()),
+            purposes: vec![
+                purpose(0, Some(0), false),
+                purpose(1, None, true),
+                Purpose { expectation, ..purpose(2, None, false) },
+                purpose(3, None, false),
+            ],
+            files: files.into_iter().map(|file| (file, b"head ".to_vec())).collect(),
+            code: PathBuf::new(),
+            trusts_compilers: false,
+        }
+    }
+
+    /// What a schedule left whose buffers had these bytes.
+    fn left(task: &Task<'_>, bytes: [&[u8]; 4], unprinted: Option<PrintError>) -> (String, Left) {
+        let mut text = Vec::new();
+        let (result, left) = task.carry_out(
+            |piece| text.extend_from_slice(piece),
+            |_, observe| {
+                observe(Seen::Printed(b"before "));
+                for (action, bytes) in bytes.into_iter().enumerate() {
+                    observe(Seen::Read { action, bytes: bytes.to_vec() });
+                }
+                observe(Seen::Printed(b"after"));
+                Ok(Report {
+                    device: String::new(),
+                    is_virtual: true,
+                    counters: Counters::default(),
+                    findings: Vec::new(),
+                    profile: None,
+                    printed: Printed::default(),
+                    unprinted,
+                })
+            },
+        );
+        assert!(result.is_ok());
+        (String::from_utf8(text).unwrap(), left)
+    }
+
+    #[test]
+    fn bytes_are_kept_for_files_and_comparisons_alone() {
+        let folder = zrt_needs::TemporaryFolder::new("task");
+        let task = task(&folder);
+        let (text, first) = left(&task, [b"a", b"b", &[1], b"d"], None);
+        assert_eq!((text.as_str(), first.unexpected.len()), ("before after", 0));
+        assert_eq!(first.bytes.keys().collect::<Vec<_>>(), [&0, &1]);
+        let written: Vec<_> =
+            task.written(&first).map(|(purpose, _, bytes)| (purpose.action, bytes)).collect();
+        assert_eq!(written, [(0, &b"a"[..])]);
+        task.write_files(&first).unwrap();
+        assert_eq!(std::fs::read(folder.join("file")).unwrap(), b"head a");
+        let (_, second) = left(&task, [b"other", b"b", &[2], b"other"], None);
+        assert_eq!(
+            second.unexpected,
+            ["argument 2 is not one: 1 of 1 differ, first [0]: 0x02 where 0x01 is expected"]
+        );
+        let (_, third) = left(&task, [b"a", b"other", &[1], b"d"], Some(PrintError::Full { bytes: 9 }));
+        let told = "what the kernels printed is not whole: the kernel printed more than the 9 bytes that the printf \
+                    buffer holds: print less, or of fewer work-items";
+        assert_eq!(third.unexpected, [told]);
+        assert_eq!((task.is_same(&first, &second), task.is_same(&first, &third)), (true, false));
+    }
+}

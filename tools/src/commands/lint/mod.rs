@@ -189,3 +189,52 @@ fn summarise(file: &str, findings: &mut Vec<Finding>) -> Option<Summary> {
     );
     (places > 0).then(|| Summary { file: file.to_owned(), rule: Rule::ScalarHazard.name(), places, remedy })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    fn section(words: &[u32]) -> Section {
+        Section {
+            name: String::new(),
+            address: 0,
+            words: words.to_vec(),
+            symbols: BTreeMap::new(),
+            entries: Vec::new(),
+            called: Vec::new(),
+            is_linked: true,
+            functions: BTreeMap::new(),
+            lines: Vec::new(),
+        }
+    }
+
+    /// `s_wait_alu 0xfffe` as llvm-mc 19 encodes it.
+    const WAIT_ALU: u32 = 0xbf88_fffe;
+
+    /// The wait counts as an instruction, not as a word of another one; words that are none are passed over.
+    #[test]
+    fn code_that_waits_for_scalars_is_told_from_code_that_does_not() {
+        // s_nop 0; s_mov_b32 s0, a literal; s_endpgm; no instruction.
+        let (nop, literal, end, none) = (0xbf80_0000, 0xbe80_00ff, 0xbfb0_0000, 0xffff_ffff);
+        for (words, expected) in [
+            (&[WAIT_ALU][..], true),
+            (&[nop, literal, 5, WAIT_ALU, end], true),
+            (&[none, WAIT_ALU], true),
+            (&[nop, end], false),
+            (&[literal, WAIT_ALU, end], false),
+            (&[], false),
+        ] {
+            assert_eq!(waits_for_scalars(&section(words)), expected, "{words:x?}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_not_there_is_bad_input() {
+        let error = no_file(ToolError::Kernel { name: "k.o".to_owned() });
+        assert_eq!(error.exit_code(), 2);
+        assert!(crate::error::sentence(&error).contains("there is no such file"), "{error}");
+        let other = no_file(ToolError::NoToken);
+        assert!(matches!(other, ToolError::NoToken), "{other}");
+    }
+}
