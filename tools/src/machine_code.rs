@@ -360,7 +360,7 @@ fn elf_file(bytes: &[u8]) -> Result<MachineCode, CodeError> {
         entries.sort_by_key(|entry| entry.dword);
         // The name of a kernel goes before other names of its place.
         functions.extend(entries.iter().map(|entry: &Entry| (entry.dword, entry.name.clone())));
-        let lines = program.as_ref().map_or_else(Vec::new, |program| lines(program, &entries, words.len()));
+        let lines = program.as_ref().map_or_else(Vec::new, |program| lines(program, &entries));
         entries.iter().for_each(|entry| drop(called.remove(&entry.dword)));
         let mut section = Section {
             name: section.name().unwrap_or_default().to_owned(),
@@ -390,7 +390,8 @@ fn elf_file(bytes: &[u8]) -> Result<MachineCode, CodeError> {
 }
 
 /// The lines of a section: a kernel in it, which the loader knows too, says where the section lies in the image.
-fn lines(program: &Program, entries: &[Entry], dwords: usize) -> Vec<(usize, Option<Arc<str>>, u32)> {
+/// Rows behind the section are nobody's.
+fn lines(program: &Program, entries: &[Entry]) -> Vec<(usize, Option<Arc<str>>, u32)> {
     let start = entries
         .iter()
         .find_map(|entry| program.kernel(&entry.name)?.entry_offset.checked_sub(entry.dword as u64 * 4));
@@ -400,7 +401,7 @@ fn lines(program: &Program, entries: &[Entry], dwords: usize) -> Vec<(usize, Opt
     let line = |row: &LineRow| {
         let dword = usize::try_from(row.offset.checked_sub(start)? / 4).ok()?;
         let file = files.get(row.file as usize).filter(|_| row.line != 0).cloned();
-        (dword < dwords).then_some((dword, file, row.line))
+        Some((dword, file, row.line))
     };
     table.rows().iter().filter_map(line).collect()
 }

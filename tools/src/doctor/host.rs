@@ -148,3 +148,21 @@ fn groups(syscalls: &dyn Syscalls) -> Finding {
 
 /// How to get access to the device files.
 pub(super) const JOIN_GROUPS: &str = "`sudo usermod -aG render,video $USER`, then log in again";
+
+#[cfg(test)]
+mod tests {
+    /// The kernel's own list of the processor's features says the same.
+    #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+    #[test]
+    fn vector_instructions_are_those_that_the_kernel_lists() {
+        let text = std::fs::read_to_string("/proc/cpuinfo").unwrap();
+        let line = text.lines().find(|line| line.starts_with("flags")).unwrap();
+        let has = |all: &[&str]| all.iter().all(|name| line.split_whitespace().any(|word| word == *name));
+        let expected = match (has(&["avx2", "fma"]), has(&["avx2", "fma", "avx512f"])) {
+            (_, true) => Some("AVX-512"),
+            (true, false) => Some("AVX2 with FMA"),
+            (false, false) => None,
+        };
+        assert_eq!(super::vector_extension(), expected);
+    }
+}

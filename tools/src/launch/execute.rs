@@ -339,7 +339,7 @@ fn profile(device: &Device) -> Option<Profile> {
     Some(profile)
 }
 
-fn lines_of(table: &LineTable) -> Vec<(u64, usize, u32)> {
+pub(super) fn lines_of(table: &LineTable) -> Vec<(u64, usize, u32)> {
     table.rows().iter().map(|row| (row.offset, row.file as usize, row.line)).collect()
 }
 

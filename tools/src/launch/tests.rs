@@ -7,6 +7,8 @@ use super::*;
 use zrt_loader::{Argument, Arguments, Hidden, RawOptions, ValueKind};
 use zrt_mem::GpuVa;
 
+mod runs;
+
 /// s_endpgm.
 const ENDPGM: [u8; 4] = [0, 0, 0xb0, 0xbf];
 

@@ -233,5 +233,7 @@ mod tests {
         assert_eq!(clocks, [1.0, 3.0, 5.0, 33.0]);
         let of = |name| matrix(name).clocks(&card);
         assert_eq!([of("v_swmmac_i32_16x16x128_iu4"), of("v_wmma_f32_16x16x16_bf8_fp8")], [16.0, 8.0]);
+        // Four products, as newer chips have them in one instruction.
+        assert_eq!(of("v_wmma_f32_16x16x64_fp8_bf8"), 32.0);
     }
 }

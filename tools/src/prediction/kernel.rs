@@ -577,6 +577,11 @@ mod tests {
         let many = predict(&unit, &place, 1e9, 20.0);
         assert!(near(many.predicted_us, 10.5 + 18.0), "{many:?}");
         assert_eq!((many.bound, many.bounds.bound), (Bound::HandOver, Bound::Issue));
+        // Ten starts take 9 µs, less than 10.5; twelve take 10.8.
+        assert_eq!(
+            [10.0, 12.0].map(|count| predict(&unit, &place, 1e9, count).bound),
+            [Bound::Issue, Bound::HandOver]
+        );
         // 1000 bytes in 10 rounds of a unit's waves; 16 waves are on a compute unit.
         let loads = Work { rounds: 8.0, covered_rounds: 2.0, vector_bytes: 1000.0, ..Work::default() };
         assert_eq!(predict(&loads, &place, 1e9, 1.0).bytes_in_flight, 1600.0);
