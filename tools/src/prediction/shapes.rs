@@ -377,4 +377,21 @@ mod tests {
         let kinds = RELEASES.map(|shape| shape.kind(WeightClass::Embedding, 0));
         assert_eq!(kinds, [TensorKind::Q4_K, TensorKind::Q6_K, TensorKind::Q4_K, TensorKind::Q4_K]);
     }
+
+    /// Of 64 layers eight at each end, and 10, 13, ... 55.
+    #[test]
+    fn every_third_layer_between_the_eighths_has_more_bits() {
+        let [.., qwen3_32b] = RELEASES;
+        let more: Vec<u32> = (0..64).filter(|layer| qwen3_32b.has_more_bits(*layer)).collect();
+        let expected: Vec<u32> = (0..8).chain((10..56).step_by(3)).chain(56..64).collect();
+        assert_eq!(more, expected);
+    }
+
+    /// All tensors are multiples of 32 bytes here, so nothing lies between them.
+    #[test]
+    fn a_file_is_as_long_as_its_head_and_its_tensors() {
+        let (head, file_bytes) = QWEN3_0_6B_Q8_0.header();
+        let tensors = QWEN3_0_6B_Q8_0.model().unwrap().weight_bytes();
+        assert_eq!(file_bytes, (head.len() as u64).next_multiple_of(32) + tensors);
+    }
 }

@@ -317,4 +317,22 @@ mod tests {
         assert_eq!((kernel.bound, kernel.unit.vector[0]), (Bound::Issue, 52_000.0));
         assert_eq!(of(2_600.0).bound, Bound::HandOver);
     }
+
+    /// Six units from group 1 on: groups 1 and 2 have two of them, until 17; group 2 has the next task until 23. A group
+    /// that is busy until what it waits for has been handed over has not waited.
+    #[test]
+    fn the_rest_of_the_units_goes_to_the_groups_from_the_first_on() {
+        let named = |kernel, first_group, task| StepTask { kernel, first_group, ..task };
+        let tasks = vec![named("a", 1, task(6, 3_000.0, &[])), named("b", 2, task(1, 5_000.0, &[]))];
+        assert_eq!(StepWork { groups: 4, ..step(tasks) }.time(&even_card()).step_us, 23.0);
+        // Group 0 is done at 12 and hands over until 14, when group 1 is done too.
+        let tasks = vec![
+            named("a", 0, task(1, 1_000.0, &[])),
+            named("b", 1, task(1, 3_000.0, &[])),
+            named("c", 1, task(1, 1_000.0, &[0])),
+        ];
+        let time = StepWork { groups: 4, ..step(tasks) }.time(&even_card());
+        let kernels: Vec<&str> = time.by_kernel.keys().copied().collect();
+        assert_eq!((time.step_us, kernels), (16.0, vec!["b", "c"]));
+    }
 }

@@ -364,6 +364,8 @@ mod tests {
             ("v_wmma_i32_16x16x16_iu8", 6),
             ("v_wmma_i32_16x16x32_iu4", 60),
             ("v_swmmac_i32_16x16x64_iu4", 600),
+            // Four products each, as newer chips have them.
+            ("v_wmma_f32_16x16x64_fp8_fp8", 1000),
             ("v_wmma_f32_16x16x16_f16", 7),
             ("s_add_co_u32", 8),
             ("s_cbranch_scc1", 9),
@@ -388,7 +390,7 @@ mod tests {
             ..Profile::default()
         };
         let expected = Work {
-            vector: [1.0, 2.0, 3.0, 4.0, 5.0, 666.0, 7.0],
+            vector: [1.0, 2.0, 3.0, 4.0, 5.0, 4666.0, 7.0],
             scalar: 8.0,
             branches: 9.0,
             memory: 10.0,
@@ -403,11 +405,11 @@ mod tests {
         };
         assert_eq!(Work::of(&profile, 32), expected);
         // A wave64 takes two passes, but for matrices.
-        let vector = [2.0, 4.0, 6.0, 8.0, 5.0, 666.0, 7.0];
+        let vector = [2.0, 4.0, 6.0, 8.0, 5.0, 4666.0, 7.0];
         assert_eq!(Work::of(&profile, 64), Work { vector, ..expected });
         assert_eq!(Work::of(&profile, 0), expected);
-        // 688 of the vector unit, 63 others.
-        assert_eq!(expected.instructions(), 751.0);
+        // 4688 of the vector unit, 63 others.
+        assert_eq!(expected.instructions(), 4751.0);
     }
 
     #[test]

@@ -60,8 +60,3 @@ impl Calls {
         }
     }
 }
-
-/// Whether an instruction calls a function.
-pub(super) fn is_call(opcode: Opcode) -> bool {
-    matches!(opcode, Opcode::SSwappcB64 | Opcode::SCallB64)
-}

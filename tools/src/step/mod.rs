@@ -22,7 +22,7 @@ pub use code_map::CodeMap;
 pub use finding::{Record, Recorder};
 
 use crate::launch::{Pauses, Placement};
-use calls::{Calls, is_call};
+use calls::Calls;
 use command::{Command, MemoryPlace, Target};
 use std::collections::BTreeSet;
 use std::io::{BufRead, Write};
@@ -167,10 +167,10 @@ impl<R: BufRead, W: Write> Stepper<R, W> {
         match command {
             Command::Nothing => {}
             Command::Step(count) => return Ok(self.go(Mode::Step(count))),
+            // Only a call leads further in.
             Command::Next => {
-                let is_call = is_call(stop.instruction.opcode);
-                let mode = if is_call { Mode::Return(self.depth(stop)) } else { Mode::Step(1) };
-                return Ok(self.go(mode));
+                let depth = self.depth(stop);
+                return Ok(self.go(Mode::Return(depth)));
             }
             Command::Finish => {
                 return Ok(match self.depth(stop).checked_sub(1) {
@@ -340,3 +340,6 @@ impl<R: BufRead + Send, W: Write + Send> Debugger for Stepper<R, W> {
         action
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,197 @@
+//! Whole conversations with the debugger, on the virtual device in this process.
+
+use super::*;
+use crate::launch::{self, LaunchArgument, LaunchRequest};
+use std::io::Cursor;
+use std::path::Path;
+use std::sync::Mutex;
+use zrt_bringup::{DeviceChoice, OpenOptions, virtual_config};
+use zrt_isa::resources::WaveSize;
+use zrt_loader::{DynamicLds, Geometry, Program, RawOptions};
+use zrt_vgpu::VirtualGpu;
+
+/// What is written, for the test to read.
+#[derive(Clone, Default)]
+struct Shared(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Shared {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The answer to each command, one a line, after what is said first; without what follows the last prompt.
+fn answers(
+    program: &Program,
+    geometry: Geometry,
+    arguments: &[LaunchArgument],
+    commands: &[&str],
+) -> Vec<String> {
+    let output = Shared::default();
+    let code = CodeMap::new(program, &program.kernels()[0], &geometry, Path::new("kernel"));
+    let input = Cursor::new(commands.iter().map(|command| format!("{command}\n")).collect::<String>());
+    let stepper = Stepper::new(input, output.clone(), code, None);
+    let attention = stepper.attention();
+    let options = OpenOptions::default();
+    let gpu = VirtualGpu::with_debugger(virtual_config(&options), Box::new(stepper)).unwrap();
+    let request = LaunchRequest { arguments, ..LaunchRequest::new(program, geometry) };
+    let mut sequence = request.sequence().unwrap();
+    sequence.placement = Some(&attention.placement);
+    launch::run_sequence_over(&sequence, DeviceChoice::Virtual, gpu, &options, &mut |_| ()).unwrap();
+    let text = String::from_utf8(output.0.lock().unwrap().clone()).unwrap();
+    let all: Vec<String> = text.split("(zrt) ").map(str::to_owned).collect();
+    all[1..=commands.len()].to_vec()
+}
+
+/// One wave of `double` with 256 bytes of LDS.
+fn of_double(commands: &[&str]) -> Vec<String> {
+    let bytes: Vec<u8> =
+        crate::double_object::DOUBLE_OBJECT.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let program = Program::parse(&bytes).unwrap();
+    let geometry = Geometry { dynamic_lds: DynamicLds::of(256), ..Geometry::new([1; 3], [32, 1, 1]) };
+    answers(&program, geometry, &[LaunchArgument::InOut(vec![1; 128])], commands)
+}
+
+/// One wave of raw code.
+fn of_raw(words: &[u32], wave_size: WaveSize, commands: &[&str]) -> Vec<String> {
+    let code: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let program = Program::raw(&code, &RawOptions { wave_size, ..RawOptions::default() }).unwrap();
+    answers(&program, Geometry::new([1; 3], [wave_size.lanes(), 1, 1]), &[], commands)
+}
+
+#[test]
+fn registers_of_every_kind_are_set_and_printed() {
+    let found = of_double(&[
+        "set vcc 0x123456789",
+        "p vcc",
+        "set scc 1",
+        "p scc",
+        "set m0 0x55",
+        "p m0",
+        "set mode 0xf0",
+        "p mode",
+        "set m0 0x100000000",
+        "set mode 0x100000000",
+        "set s[4:5] 0x1122334455667788",
+        "p s[4:5] u64",
+        "p s4",
+        "set s[4:6] 1",
+        "set v[0:2] 1",
+        "registers",
+    ]);
+    let pairs = [
+        (1, "vcc = 0x0000000123456789\n"),
+        (3, "scc = 1\n"),
+        (5, "m0 = 0x00000055\n"),
+        (7, "mode = 0xf0\n"),
+        (8, "it has 32 bits\n"),
+        (9, "it has 32 bits\n"),
+        (11, "s[4:5] = 0x1122334455667788  1234605616436508552\n"),
+        (12, "s4 = 0x55667788  1432778632\n"),
+        (13, "set takes one register, or two for a 64-bit number\n"),
+        (14, "set takes one register, or two for a 64-bit number\n"),
+    ];
+    for (index, answer) in pairs {
+        assert_eq!(found[index], answer);
+    }
+    let lines: Vec<&str> = found[15].lines().collect();
+    assert!(
+        lines[0].ends_with("  vcc = 0x0000000123456789  scc = 1  m0 = 0x00000055  mode = 0xf0"),
+        "{lines:?}"
+    );
+    assert!(lines[1].starts_with("  s0    ") && lines[1].contains(" 55667788 11223344 "), "{lines:?}");
+    // 106 registers in rows of eight.
+    assert_eq!((lines.len(), lines[14].split_whitespace().count()), (16, 3), "{lines:?}");
+    assert!(lines[14].starts_with("  s104  "), "{lines:?}");
+    // The last vector register is one of the wave's, and the next one is not.
+    let count: u32 = lines[15].split(' ').next().unwrap().parse().unwrap();
+    assert!(lines[15].ends_with(&format!("print v[0:{}]", count - 1)), "{lines:?}");
+    let [last, next] = [count - 1, count].map(|register| format!("set v{register} 1"));
+    let refused = format!("the wave has {count} vector registers\n");
+    assert_eq!(of_double(&[&last, &next]), [String::new(), refused]);
+}
+
+/// In all lanes, or in one; what its user sets is no change of what is watched.
+#[test]
+fn lanes_are_set_together_or_alone() {
+    let found = of_double(&[
+        "watch v1",
+        "set v1 5",
+        "lane 3",
+        "set v1 9",
+        "set v[1:2] 0x700000008",
+        "p v[1:2] u64",
+        "lane all",
+        "p v1",
+        "step",
+    ]);
+    assert_eq!(found[5], "v[1:2] lane 3 = 0x0000000700000008  30064771080\n");
+    let rows: Vec<&str> = found[7].lines().collect();
+    assert_eq!(
+        rows[..2],
+        ["v1", "  lane 0    00000005 00000005 00000005 00000008 00000005 00000005 00000005 00000005"]
+    );
+    assert_eq!(rows.len(), 5);
+    assert!(found[8].starts_with("workgroup 0,0,0 wave 0  double+0x8  "), "{found:?}");
+    // s_nop 0 and the end of a wave64.
+    let found = of_raw(
+        &[0xbf80_0000, 0xbfb0_0000],
+        WaveSize::Wave64,
+        &["watch v1", "set v1 3", "lane 40", "set v1 4", "p v1", "lane all", "p v1", "step"],
+    );
+    assert_eq!(found[4], "v1 lane 40 = 0x00000004\n");
+    let rows: Vec<&str> = found[6].lines().collect();
+    assert_eq!(rows.len(), 9);
+    assert_eq!(
+        rows[6],
+        "  lane 40   00000004 00000003 00000003 00000003 00000003 00000003 00000003 00000003"
+    );
+    assert_eq!(
+        rows[2],
+        "  lane 8    00000003 00000003 00000003 00000003 00000003 00000003 00000003 00000003"
+    );
+    assert_eq!(found[7], "workgroup 0,0,0 wave 0  raw+0x4  s_endpgm\n");
+}
+
+/// Dwords at multiples of four bytes, narrower numbers at multiples of theirs; eight in a row.
+#[test]
+fn lds_is_printed_from_where_its_numbers_begin() {
+    let found = of_double(&["lds 7 9", "lds 3 9 u16", "lds 15 9 f64", "lds 0", "lds 99999"]);
+    let labels = |answer: &str| -> Vec<String> {
+        answer.lines().map(|line| line.split_whitespace().next().unwrap().to_owned()).collect()
+    };
+    let found_labels: Vec<Vec<String>> = found[..4].iter().map(|answer| labels(answer)).collect();
+    assert_eq!(found_labels, [["+4", "+36"], ["+2", "+18"], ["+12", "+76"], ["+0", "+32"]]);
+    assert_eq!(found[1].lines().map(|line| line.split_whitespace().count()).sum::<usize>(), 11, "{found:?}");
+    assert!(found[4].starts_with("the workgroup has ") && found[4].ends_with(" bytes of LDS\n"), "{found:?}");
+}
+
+/// Words that are no instructions are listed one by one.
+#[test]
+fn a_list_goes_on_after_what_is_no_instruction() {
+    let words = [0xbfb0_0000, 0xffff_ffff, 0xbf80_0000];
+    let found = of_raw(&words, WaveSize::Wave32, &["list"]);
+    let expected = "=> raw+0x0  s_endpgm\n   raw+0x4  .long 0xffffffff\n   raw+0x8  s_nop 0\n";
+    assert!(found[0].starts_with(expected), "{found:?}");
+    assert!(found[0].lines().count() <= 8, "{found:?}");
+}
+
+/// s_call_b64 s[4:5], to the second s_nop; s_nop 1; s_endpgm; s_nop 2; s_setpc_b64 s[4:5].
+#[test]
+fn calls_are_walked_into_left_and_stepped_over() {
+    let words = [0xba04_0002, 0xbf80_0001, 0xbfb0_0000, 0xbf80_0002, 0xbe80_4804];
+    let at = |offset: u32, text: &str| format!("workgroup 0,0,0 wave 0  raw+{offset:#x}  {text}\n");
+    let inside = of_raw(&words, WaveSize::Wave32, &["step", "bt", "finish", "bt", "step"]);
+    assert_eq!(inside[0], at(0xc, "s_nop 2"));
+    assert_eq!(inside[1], "#0  raw+0xc\n#1  raw+0x0\n");
+    assert_eq!(inside[2..4], [at(4, "s_nop 1"), "#0  raw+0x4\n".to_owned()]);
+    assert_eq!(inside[4], at(8, "s_endpgm"));
+    let over = of_raw(&words, WaveSize::Wave32, &["next", "next"]);
+    assert_eq!(over, [at(4, "s_nop 1"), at(8, "s_endpgm")]);
+    let last = of_raw(&words, WaveSize::Wave32, &["step 2", "next"]);
+    assert_eq!(last, [at(0x10, "s_setpc_b64 s[4:5]"), at(4, "s_nop 1")]);
+}
