@@ -201,7 +201,8 @@ mod tests {
             lines: Vec::new(),
             constants: Vec::new(),
         };
-        let expected = "k: 12 bytes, workgroup 64x2x1, wave64, 24 VGPRs, 16 SGPRs, 512 bytes of LDS, parameters 40 bytes\n";
+        let expected = "k: 12 bytes, workgroup 64x2x1, wave64, 24 VGPRs, 16 SGPRs, 512 bytes of LDS, \
+                        parameters 40 bytes\n";
         assert_eq!(header(&kernel), expected);
         // A wave size that is given goes before the file's.
         let wave_size = |asked| read("mega", asked, |_| ()).unwrap().sections[0].entries[0].wave_size;

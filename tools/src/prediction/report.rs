@@ -396,8 +396,8 @@ mod tests {
         let peer = "hipfire; Qwen3.5-9B MFP4; R9700; decode; 87.5; hipfire PR 235";
         assert!(joined.iter().any(|row| row == peer), "{found}");
         let middle = "\n\n\
-            predicted: for an R9700, by a model (docs/prediction.md), from counts of the kernels on the virtual device. \
-            Nothing here was measured on a card.\n\
+            predicted: for an R9700, by a model (docs/prediction.md), from counts of the kernels on the virtual \
+            device. Nothing here was measured on a card.\n\
             rows: slots that decode at position 511, or rows of one prompt in a step. Keys and values: f16. \
             Workgroups: 96.\n\
             low .. high: the model's numbers are ranges, which are taken to err independently of each other.\n\

@@ -318,8 +318,8 @@ mod tests {
         assert_eq!(of(2_600.0).bound, Bound::HandOver);
     }
 
-    /// Six units from group 1 on: groups 1 and 2 have two of them, until 17; group 2 has the next task until 23. A group
-    /// that is busy until what it waits for has been handed over has not waited.
+    /// Six units from group 1 on: groups 1 and 2 have two of them, until 17; group 2 has the next task until 23. A
+    /// group that is busy until what it waits for has been handed over has not waited.
     #[test]
     fn the_rest_of_the_units_goes_to_the_groups_from_the_first_on() {
         let named = |kernel, first_group, task| StepTask { kernel, first_group, ..task };

@@ -61,8 +61,8 @@ mod tests {
         assert_eq!(parse("1=a"), Err("--dump is \"1=a\", but argument 1 is a value".to_owned()));
         for name in ["2", "x"] {
             let told = format!(
-                "--dump is \"{name}=a\", but kernel double is given 2 arguments, and {name:?} is neither the number nor \
-                 the name of one"
+                "--dump is \"{name}=a\", but kernel double is given 2 arguments, and {name:?} is neither the number \
+                 nor the name of one"
             );
             assert_eq!(parse(&format!("{name}=a")), Err(told));
         }

@@ -318,7 +318,8 @@ fn a_verdict_says_all_that_is_wrong_in_order() {
         failure: Some(failure(4, "why", fault)),
         ..Outcome::default()
     };
-    let end = "\n1 schedule(s) did not end, first that of --seed 4: the race finding at k+0x8; a remark\n\n1 finding(s)\n";
+    let end = "\n1 schedule(s) did not end, first that of --seed 4: \
+               the race finding at k+0x8; a remark\n\n1 finding(s)\n";
     assert!(verdict(&task, &outcome, true).ends_with(end), "{}", verdict(&task, &outcome, true));
 }
 
