@@ -11,8 +11,10 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use zrt_kmd::{Errno, Mapping};
 
-/// Events of other types than signal have ids from here on (the kernel's first id after the signal slots).
-const FIRST_OTHER_ID: u32 = EVENT_SLOTS;
+/// Events without a slot have ids from here on: the upper half of a positive `int` (`kfd_events.h`).
+const FIRST_OTHER_ID: u32 = 1 << 30;
+/// Slots of the kernel's own page until the process has mapped it (`allocate_event_notification_slot`).
+const UNMAPPED_SLOTS: u32 = 256;
 /// Most events without a slot.
 const EVENTS_MAX: u32 = 4096;
 
@@ -83,6 +85,8 @@ struct SignalPage {
     mapping: Arc<Mapping>,
     /// The buffer object that holds it, if the process supplied one.
     handle: Option<u64>,
+    /// Slots that the process can see: events have only these.
+    slots: u32,
 }
 
 #[derive(Debug)]
@@ -99,6 +103,8 @@ struct Event {
 struct Waiter {
     event_id: u32,
     activated: bool,
+    /// In the event's queue: it was not activated when the wait began (`init_event_waiter`).
+    is_queued: bool,
     uses_age: bool,
     destroyed: bool,
 }
@@ -111,6 +117,11 @@ impl Event {
 
 fn kind_has_slot(kind: u32) -> bool {
     kind == TYPE_SIGNAL || kind == TYPE_DEBUG
+}
+
+/// Slots in `len` bytes of a page.
+fn slots_of(len: usize) -> u32 {
+    (len / EVENT_SLOT_BYTES).min(EVENT_SLOTS as usize) as u32
 }
 
 impl Events {
@@ -140,10 +151,18 @@ impl Events {
         if state.page.is_some() {
             return Err(Errno::EINVAL);
         }
-        let slots_bytes = mapping.len().min(EVENT_SLOTS as usize * EVENT_SLOT_BYTES);
-        mapping.view().fill(0, slots_bytes, EVENT_SLOT_UNSIGNALLED as u8);
-        state.page = Some(SignalPage { mapping, handle });
+        let slots = slots_of(mapping.len());
+        mapping.view().fill(0, slots as usize * EVENT_SLOT_BYTES, EVENT_SLOT_UNSIGNALLED as u8);
+        let slots = if handle.is_some() { slots } else { slots.min(UNMAPPED_SLOTS) };
+        state.page = Some(SignalPage { mapping, handle, slots });
         Ok(())
+    }
+
+    /// The process has mapped `len` bytes of the page: events have slots there (`kfd_event_mmap`).
+    pub fn page_is_mapped(&self, len: usize) {
+        if let Some(page) = &mut self.lock().page {
+            page.slots = slots_of(len);
+        }
     }
 
     /// Makes an event. Returns its id. For signal events the id is the slot's index.
@@ -290,10 +309,9 @@ impl Events {
 }
 
 impl State {
+    /// Without a page nobody can make an event that needs a slot.
     fn slot_count(&self) -> u32 {
-        self.page
-            .as_ref()
-            .map_or(EVENT_SLOTS, |page| EVENT_SLOTS.min((page.mapping.len() / EVENT_SLOT_BYTES) as u32))
+        self.page.as_ref().map_or(0, |page| page.slots)
     }
 
     fn slot(&self, id: u32) -> u64 {
@@ -313,13 +331,14 @@ impl State {
     fn activate(&mut self, id: u32) {
         let Some(event) = self.events.get_mut(&id) else { return };
         let mut waited = false;
-        for waiter in self.waits.values_mut().flatten().filter(|waiter| waiter.event_id == id) {
+        let waiters = self.waits.values_mut().flatten();
+        for waiter in waiters.filter(|waiter| waiter.event_id == id && waiter.is_queued) {
             waiter.activated = true;
             waited = true;
         }
         event.signalled = !event.auto_reset || !waited;
-        // Age 0 means "does not use ages", so the counter skips it.
-        event.age = event.age.checked_add(1).unwrap_or(1);
+        // Age 0 means "does not use ages", and 1 is that of a new event: the kernel skips both (`set_event`).
+        event.age = event.age.checked_add(1).unwrap_or(2);
     }
 
     /// Registers a wait. Returns its key.
@@ -334,7 +353,8 @@ impl State {
             let aged = uses_age && event.age != entry.last_age;
             let activated = event.signalled || aged;
             event.signalled = event.signalled && !event.auto_reset;
-            waiters.push(Waiter { event_id: entry.event_id, activated, uses_age, destroyed: false });
+            let (event_id, is_queued) = (entry.event_id, !activated);
+            waiters.push(Waiter { event_id, activated, is_queued, uses_age, destroyed: false });
         }
         let key = self.next_wait;
         self.next_wait += 1;
@@ -366,107 +386,4 @@ impl State {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use zrt_kmd::{MemoryFile, Protection};
-
-    fn events_with_page() -> (Events, Arc<Mapping>) {
-        let file = MemoryFile::new("signal-page", 32768).unwrap();
-        let mapping = Arc::new(file.map(0, 32768, Protection::ReadWrite, None).unwrap());
-        let events = Events::default();
-        events.set_page(mapping.clone(), Some(7)).unwrap();
-        (events, mapping)
-    }
-
-    const NOW: Option<Duration> = Some(Duration::ZERO);
-
-    fn on(event_id: u32) -> [WaitFor; 1] {
-        [WaitFor { event_id, last_age: 0 }]
-    }
-
-    #[test]
-    fn slots_are_ids_and_zero_is_reserved() {
-        let (events, mapping) = events_with_page();
-        assert_eq!(events.create(TYPE_SIGNAL, false), Ok(1));
-        assert_eq!(events.create(TYPE_SIGNAL, false), Ok(2));
-        assert_eq!(events.create(TYPE_MEMORY, false), Ok(4096));
-        assert_eq!(mapping.view().load_u64(8), u64::MAX);
-        assert_eq!(events.set_page(mapping, None), Err(Errno::EINVAL));
-        for expected in 3..4096 {
-            assert_eq!(events.create(TYPE_SIGNAL, false), Ok(expected));
-        }
-        assert_eq!(events.create(TYPE_SIGNAL, false), Err(Errno::ENOSPC));
-    }
-
-    #[test]
-    fn an_interrupt_needs_a_written_slot_and_rearms_it() {
-        let (events, mapping) = events_with_page();
-        let id = events.create(TYPE_SIGNAL, false).unwrap();
-        events.interrupt(id);
-        assert_eq!(events.wait(&on(id), true, NOW), Ok(WaitOutcome::Timeout));
-        mapping.view().store_u64(id as usize * 8, id as u64);
-        events.interrupt(id);
-        assert_eq!(mapping.view().load_u64(id as usize * 8), u64::MAX);
-        assert_eq!(events.wait(&on(id), true, NOW), Ok(WaitOutcome::Complete(vec![EventData::None])));
-        events.reset(id).unwrap();
-        assert_eq!(events.wait(&on(id), true, NOW), Ok(WaitOutcome::Timeout));
-    }
-
-    #[test]
-    fn auto_reset_events_wake_once() {
-        let (events, _) = events_with_page();
-        let id = events.create(TYPE_SIGNAL, true).unwrap();
-        events.set(id).unwrap();
-        assert!(matches!(events.wait(&on(id), false, NOW), Ok(WaitOutcome::Complete(_))));
-        assert_eq!(events.wait(&on(id), false, NOW), Ok(WaitOutcome::Timeout));
-    }
-
-    #[test]
-    fn ages_tell_what_was_missed() {
-        let (events, _) = events_with_page();
-        let id = events.create(TYPE_SIGNAL, true).unwrap();
-        events.set(id).unwrap();
-        events.wait(&on(id), false, NOW).unwrap();
-        let entry = [WaitFor { event_id: id, last_age: 1 }];
-        assert_eq!(events.wait(&entry, true, NOW), Ok(WaitOutcome::Complete(vec![EventData::Age(2)])));
-        let seen = [WaitFor { event_id: id, last_age: 2 }];
-        assert_eq!(events.wait(&seen, true, NOW), Ok(WaitOutcome::Timeout));
-    }
-
-    #[test]
-    fn one_of_several_wakes_and_tells_which() {
-        let (events, _) = events_with_page();
-        let signal = events.create(TYPE_SIGNAL, false).unwrap();
-        let memory = events.create(TYPE_MEMORY, false).unwrap();
-        let hardware = events.create(TYPE_HW_EXCEPTION, false).unwrap();
-        let entries = [on(signal)[0], on(memory)[0], on(hardware)[0]];
-        assert_eq!(events.set(memory), Err(Errno::EINVAL));
-        let exception =
-            MemoryException { not_present: true, page_va: 0x5000, gpu_id: 9, ..Default::default() };
-        std::thread::scope(|scope| {
-            let waiter = scope.spawn(|| events.wait(&entries, false, Some(Duration::from_secs(10))));
-            std::thread::sleep(Duration::from_millis(2));
-            events.memory_exception(exception);
-            let expected = vec![EventData::None, EventData::Memory(exception), EventData::None];
-            assert_eq!(waiter.join().unwrap(), Ok(WaitOutcome::Complete(expected)));
-        });
-        assert_eq!(events.wait(&entries, true, Some(Duration::from_millis(1))), Ok(WaitOutcome::Timeout));
-    }
-
-    #[test]
-    fn destroyed_and_unknown_events_fail_the_wait() {
-        let (events, _) = events_with_page();
-        let id = events.create(TYPE_SIGNAL, false).unwrap();
-        assert_eq!(events.wait(&on(99), true, NOW), Err(Errno::EINVAL));
-        std::thread::scope(|scope| {
-            let waiter = scope.spawn(|| events.wait(&on(id), true, None));
-            while events.lock().waits.is_empty() {
-                std::thread::yield_now();
-            }
-            events.destroy(id).unwrap();
-            assert_eq!(waiter.join().unwrap(), Ok(WaitOutcome::Destroyed));
-        });
-        assert_eq!(events.destroy(id), Err(Errno::EINVAL));
-        assert!(events.lock().waits.is_empty());
-    }
-}
+mod tests;

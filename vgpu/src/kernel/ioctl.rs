@@ -250,6 +250,8 @@ fn create_event(gpu: &VirtualGpu, arguments: &mut Arguments<'_>) -> Result<(), E
             process.ensure_event_page()?;
         }
     }
+    // Whether or not there will be an event (`kfd_event_create`).
+    arguments.set_u64(event::PAGE_OFFSET_AT, 0);
     let id = gpu.events().create(kind, arguments.u32(event::AUTO_RESET_AT) != 0)?;
     arguments.set_u32(event::EVENT_ID_AT, id);
     arguments.set_u32(event::TRIGGER_DATA_AT, id);

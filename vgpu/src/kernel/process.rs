@@ -302,7 +302,9 @@ impl Process {
                 if len as u64 > board::EVENT_PAGE_BYTES {
                     return Err(Errno::EINVAL);
                 }
-                self.kernel_event_page.as_ref().ok_or(Errno::EINVAL)?
+                let page = self.kernel_event_page.as_ref().ok_or(Errno::EINVAL)?;
+                self.hardware.events().page_is_mapped(len);
+                page
             }
             mmap_offset::TYPE_MMIO => {
                 device()?;

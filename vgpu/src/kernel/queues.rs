@@ -8,7 +8,7 @@ use crate::command_processor::{CommandProcessor, HardwareQueue, Preemption, Queu
 use crate::config::{KernelRelease, SaveAreaCheck};
 use crate::kernel::board::{self, PAGE_BYTES};
 use crate::kernel::objects::Objects;
-use crate::kernel::requests::create_queue::{TYPE_COMPUTE, TYPE_LAST};
+use crate::kernel::requests::create_queue::TYPE_COMPUTE;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use zrt_kmd::{Errno, Mapping, MemoryFile, Protection};
@@ -108,11 +108,7 @@ impl CreateRequest {
             check_accessible(address, 4)?;
         }
         // SDMA and AQL queues exist on the board; this device has only the PM4 compute type.
-        if self.queue_type == TYPE_COMPUTE && self.queue_type <= TYPE_LAST {
-            Ok(())
-        } else {
-            Err(Errno::ENOTSUPP)
-        }
+        if self.queue_type == TYPE_COMPUTE { Ok(()) } else { Err(Errno::ENOTSUPP) }
     }
 }
 
@@ -235,8 +231,7 @@ impl Queues {
         if self.by_id.len() >= board::QUEUES_MAX {
             return Err(Errno::ENOSPC);
         }
-        let id =
-            (0..=board::QUEUES_MAX as u32).find(|id| !self.by_id.contains_key(id)).ok_or(Errno::ENOSPC)?;
+        let id = (0..).find(|id| !self.by_id.contains_key(id)).ok_or(Errno::ENOSPC)?;
         let slot = self.doorbells.take()?;
         let hardware = Arc::new(HardwareQueue::new(
             QueueDescription {
@@ -266,7 +261,9 @@ impl Queues {
             && request.ring_bytes != 0
             && let Some(old) = queue.ring_object
         {
-            let ring = ring_object(objects, request.ring_base, request.ring_bytes)?;
+            // CREATE refuses the same with EINVAL (`pqm_update_queue_properties`).
+            let ring = ring_object(objects, request.ring_base, request.ring_bytes);
+            let ring = ring.map_err(|_| Errno::EFAULT)?;
             if ring != old {
                 objects.add_queue_user(ring, 1);
                 objects.add_queue_user(old, -1);

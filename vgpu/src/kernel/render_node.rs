@@ -96,7 +96,11 @@ fn info(arguments: &Arguments<'_>, facts: &RenderFacts) -> Result<(), Errno> {
             }
             ip_info(arguments.u32(drm::IP_TYPE_AT))?
         }
-        drm::QUERY_HW_IP_COUNT => dwords(&[u32::from(ip_version(arguments.u32(drm::IP_TYPE_AT)).is_some())]),
+        // A block that the device does not have is refused, where its description is zeros (`amdgpu_info_ioctl`).
+        drm::QUERY_HW_IP_COUNT => match ip_version(arguments.u32(drm::IP_TYPE_AT)) {
+            Some(_) => dwords(&[1]),
+            None => return Err(Errno::EINVAL),
+        },
         drm::QUERY_TIMESTAMP => facts.gpu_clock.to_le_bytes().to_vec(),
         drm::QUERY_VRAM_USAGE => facts.vram_used_bytes.to_le_bytes().to_vec(),
         drm::QUERY_GTT_USAGE => facts.gtt_used_bytes.to_le_bytes().to_vec(),

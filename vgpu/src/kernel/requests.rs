@@ -201,7 +201,6 @@ pub(crate) mod create_queue {
     pub const CTL_STACK_SIZE_AT: usize = 84;
 
     pub const TYPE_COMPUTE: u32 = 0;
-    pub const TYPE_LAST: u32 = 4;
 }
 
 /// UPDATE_QUEUE.

@@ -263,6 +263,18 @@ impl Client {
         Ok((get32(&bytes, 20), entries))
     }
 
+    /// AMDGPU_INFO of the render node, with the union's first dwords.
+    pub fn info(&self, query: u32, argument: &[u32], answer: &mut [u8]) -> Result<i32, Errno> {
+        let mut bytes = [0; 32];
+        put32(&mut bytes, 8, answer.len() as u32);
+        put32(&mut bytes, 12, query);
+        for (index, value) in argument.iter().enumerate() {
+            put32(&mut bytes, 16 + index * 4, *value);
+        }
+        let nested = &mut [Nested { field_offset: 0, bytes: answer }];
+        ioctl_bytes(&*self.gpu, self.render, 0x4020_6445, &mut bytes, nested)
+    }
+
     pub fn text(&self, name: &str) -> String {
         let path = format!("/sys/kernel/debug/zrt-vgpu/{name}");
         String::from_utf8(self.gpu.read_file(&path).unwrap()).unwrap()

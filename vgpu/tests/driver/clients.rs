@@ -12,17 +12,6 @@ const NO_SUBSTITUTE: u32 = 1 << 28;
 const ALWAYS: u32 = WRITABLE | EXECUTABLE | NO_SUBSTITUTE;
 const STAGING_COUNT: usize = 32;
 
-fn info(client: &Client, query: u32, argument: &[u32], answer: &mut [u8]) -> Result<i32, Errno> {
-    let mut bytes = [0; 32];
-    put32(&mut bytes, 8, answer.len() as u32);
-    put32(&mut bytes, 12, query);
-    for (index, value) in argument.iter().enumerate() {
-        put32(&mut bytes, 16 + index * 4, *value);
-    }
-    let nested = &mut [Nested { field_offset: 0, bytes: answer }];
-    ioctl_bytes(&*client.gpu, client.render, 0x4020_6445, &mut bytes, nested)
-}
-
 #[test]
 fn tinygrad_starts() {
     for kernel in KernelRelease::ALL {
@@ -112,14 +101,14 @@ fn libdrm_knows_the_node_and_opens_it() {
     ioctl_bytes(&*client.gpu, client.render, 0xC040_6400, &mut version, nested).unwrap();
     assert_eq!((&name, &description, get64(&version, 48)), (b"amdgpu", b"AMD ", 7));
     let mut working = [0; 4];
-    info(&client, 0x00, &[], &mut working).unwrap();
+    client.info(0x00, &[], &mut working).unwrap();
     assert_eq!(working, [1, 0, 0, 0]);
-    info(&client, 0x16, &[], &mut [0; 440]).unwrap();
+    client.info(0x16, &[], &mut [0; 440]).unwrap();
     // READ_MMR_REG of GB_ADDR_CONFIG, for every engine and array.
     let mut register = [0; 4];
-    info(&client, 0x15, &[0x263E, 1, u32::MAX, 0], &mut register).unwrap();
+    client.info(0x15, &[0x263E, 1, u32::MAX, 0], &mut register).unwrap();
     assert_eq!(get32(&register, 0), 0x545);
-    let refused = |argument: &[u32]| info(&client, 0x15, argument, &mut [0; 4]).err();
+    let refused = |argument: &[u32]| client.info(0x15, argument, &mut [0; 4]).err();
     assert_eq!(refused(&[0x263F, 1, u32::MAX, 0]), Some(Errno::EFAULT));
     assert_eq!(refused(&[0x263E, 129, u32::MAX, 0]), Some(Errno::EINVAL));
     assert_eq!(client.text("faults"), "");

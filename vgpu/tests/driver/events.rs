@@ -2,7 +2,8 @@
 
 use crate::client::*;
 use std::time::{Duration, Instant};
-use zrt_kmd::Errno;
+use zrt_kmd::syscalls::{Nested, ioctl_bytes};
+use zrt_kmd::{Errno, Protection, Syscalls};
 
 #[test]
 fn the_signal_page_is_the_processes_own_and_set_once() {
@@ -71,4 +72,95 @@ fn set_reset_and_destroy() {
     assert_eq!(only(0x4008_4B09, memory), Ok(0));
     assert_eq!(only(0x4008_4B09, memory), Err(Errno::EINVAL));
     assert_eq!(client.wait_events(&[memory], true, 0).err(), Some(Errno::EINVAL));
+}
+
+/// The structure of CREATE_EVENT after the request: page offset, trigger data, id, slot.
+fn created(client: &Client, page: u64, kind: u32) -> (Result<i32, Errno>, [u64; 4]) {
+    let mut bytes = [0xEE; 32];
+    put64(&mut bytes, 0, page);
+    put32(&mut bytes, 12, kind);
+    put32(&mut bytes, 16, 0);
+    let outcome = client.ioctl(0xC020_4B08, &mut bytes);
+    let [data, id, slot] = [8, 24, 28].map(|at| u64::from(get32(&bytes, at)));
+    (outcome, [get64(&bytes, 0), data, id, slot])
+}
+
+#[test]
+fn an_event_is_told_with_its_id_and_its_slot() {
+    let client = Client::open();
+    let page = client.buffer(32768);
+    const UNTOUCHED: u64 = 0xEEEE_EEEE;
+    // Events of an exception have no slot; the page is set all the same. Those with a slot name the page's offset.
+    let first_other = 1 << 30;
+    assert_eq!(created(&client, page.handle, 8), (Ok(0), [0, first_other, first_other, UNTOUCHED]));
+    assert_eq!(page.view().load_u64(32760), u64::MAX);
+    assert_eq!(created(&client, 0, 0), (Ok(0), [2 << 62, 1, 1, 1]));
+    assert_eq!(created(&client, 0, 5), (Ok(0), [2 << 62, 2, 2, 2]));
+    let next = first_other + 1;
+    assert_eq!(created(&client, 0, 3), (Ok(0), [0, next, next, UNTOUCHED]));
+    // What is refused before an event is made is given back as it was.
+    let refused = (Err(Errno::EINVAL), [page.handle, UNTOUCHED, UNTOUCHED, UNTOUCHED]);
+    assert_eq!(created(&client, page.handle, 0), refused);
+}
+
+#[test]
+fn the_kernels_page_gives_more_slots_once_it_is_mapped() {
+    let client = Client::open();
+    let create = || client.create_event(0, 0, false);
+    (1..256).for_each(|id| assert_eq!(create(), Ok(id)));
+    assert_eq!(create(), Err(Errno::ENOSPC));
+    let map = |len| client.gpu.map(client.kfd, 2 << 62, len, Protection::ReadWrite, None);
+    let page = map(4096).unwrap();
+    (256..512).for_each(|id| assert_eq!(create(), Ok(id)));
+    assert_eq!(create(), Err(Errno::ENOSPC));
+    let larger = map(32768).unwrap();
+    assert_eq!(create(), Ok(512));
+    // Both are the page of the slots.
+    larger.view().store_u64(8, 5);
+    assert_eq!(page.view().load_u64(8), 5);
+}
+
+/// The entries of a wait: of each the union's bytes before the id, as given and as they come back.
+#[test]
+fn entries_of_a_wait_are_written_if_they_have_data() {
+    let client = Client::open();
+    let [signal, other] = [0, 0].map(|kind| client.create_event(0, kind, false).unwrap());
+    let hardware = client.create_event(0, 3, false).unwrap();
+    let mut set = [0; 8];
+    put32(&mut set, 0, signal);
+    client.ioctl(0x4008_4B0A, &mut set).unwrap();
+    let wait = |ages: [u64; 3], all: u32| {
+        let mut entries = [0xEE; 144];
+        for (at, (id, age)) in [signal, other, hardware].into_iter().zip(ages).enumerate() {
+            put64(&mut entries, at * 48, age);
+            put32(&mut entries, at * 48 + 40, id);
+        }
+        let before = entries;
+        let mut bytes = [0; 24];
+        for (at, value) in [(8, 3), (12, all), (20, 0xEE)] {
+            put32(&mut bytes, at, value);
+        }
+        let nested = &mut [Nested { field_offset: 0, bytes: &mut entries }];
+        ioctl_bytes(&*client.gpu, client.kfd, 0xC018_4B0C, &mut bytes, nested).unwrap();
+        let ages = [0, 48, 96].map(|at| get64(&entries, at));
+        let others = |bytes: &[u8; 144]| [8..48, 56..96, 104..144].map(|range| bytes[range].to_vec());
+        assert_eq!(others(&entries), others(&before), "only ages were written");
+        (get32(&bytes, 20), ages)
+    };
+    // One of three; those that use no age, or were not signalled, keep what was there.
+    assert_eq!(wait([1, 1, 7], 0), (0, [2, 1, 7]));
+    assert_eq!(wait([0, 5, 7], 0), (0, [0, 1, 7]));
+    assert_eq!(wait([1, 1, 7], 1), (1, [1, 1, 7]));
+}
+
+#[test]
+fn a_wait_that_fails_says_so_in_its_structure() {
+    let client = Client::open();
+    let mut entry = [0; 48];
+    put32(&mut entry, 40, 77);
+    let mut bytes = [0; 24];
+    put32(&mut bytes, 8, 1);
+    let nested = &mut [Nested { field_offset: 0, bytes: &mut entry }];
+    let outcome = ioctl_bytes(&*client.gpu, client.kfd, 0xC018_4B0C, &mut bytes, nested);
+    assert_eq!((outcome, get32(&bytes, 20)), (Err(Errno::EINVAL), 2));
 }

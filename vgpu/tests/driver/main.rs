@@ -12,5 +12,6 @@ mod faults;
 mod memory;
 mod queues;
 mod releases;
+mod render;
 mod requests;
 mod user_memory;

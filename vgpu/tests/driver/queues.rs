@@ -98,9 +98,20 @@ fn queues_are_limited_and_share_nothing_but_the_slice() {
 }
 
 fn update(client: &Client, id: u32, ring: u64, size: u32, percentage: u32) -> Result<i32, Errno> {
+    update_with(client, id, ring, size, percentage, 7)
+}
+
+fn update_with(
+    client: &Client,
+    id: u32,
+    ring: u64,
+    size: u32,
+    percentage: u32,
+    priority: u32,
+) -> Result<i32, Errno> {
     let mut bytes = [0; 24];
     put64(&mut bytes, 0, ring);
-    for (at, value) in [(8, id), (12, size), (16, percentage), (20, 7)] {
+    for (at, value) in [(8, id), (12, size), (16, percentage), (20, priority)] {
         put32(&mut bytes, at, value);
     }
     client.ioctl(0x4018_4B07, &mut bytes)
@@ -115,7 +126,7 @@ fn a_disabled_queue_waits_and_an_enabled_one_goes_on() {
     assert_eq!(update(&client, 99, ring, size, 100), Err(Errno::EFAULT));
     assert_eq!(update(&client, queue.id, ring, size, 101), Err(Errno::EINVAL));
     assert_eq!(update(&client, queue.id, ring, 5000, 100), Err(Errno::EINVAL));
-    assert_eq!(update(&client, queue.id, ring, 8192, 100), Err(Errno::EINVAL));
+    assert_eq!(update(&client, queue.id, ring, 8192, 100), Err(Errno::EFAULT));
     for (ring_off, size_off, percentage) in [(0, 0, 100), (ring, size, 0)] {
         update(&client, queue.id, ring_off, size_off, percentage).unwrap();
         target.view().store_u32(0, 0);
@@ -171,4 +182,136 @@ fn a_slot_used_again_does_not_fire() {
     assert_eq!(doorbells.view().load_u64(slot), u64::MAX);
     pause();
     assert_eq!((second.rptr(), client.text("faults").as_str()), (0, ""));
+}
+
+/// Values at the edge of what CREATE and UPDATE accept before they look anything up.
+#[test]
+fn limits_of_the_values_of_a_queue() {
+    let client = Client::open_under(KernelRelease::Newest);
+    let (good, _buffers) = Queue::fields(&client, 4096);
+    // The lower byte is the percentage, the next the XCC; 15 is the highest priority.
+    for (percentage, priority) in [(0, 0), (100, 15), (0x164, 7), (0xFF00, 7)] {
+        let (id, _) = client.create_queue(&CreateQueue { percentage, priority, ..good }).unwrap();
+        assert_eq!(update_with(&client, id, good.ring, 4096, percentage, priority), Ok(0));
+        client.destroy_queue(id).unwrap();
+    }
+    let (id, _) = client.create_queue(&good).unwrap();
+    for (percentage, priority) in [(101, 7), (0x165, 7), (0xFF, 7), (100, 16), (100, u32::MAX)] {
+        let refused = Err(Errno::EINVAL);
+        assert_eq!(client.create_queue(&CreateQueue { percentage, priority, ..good }).map(|_| 0), refused);
+        assert_eq!(update_with(&client, id, good.ring, 4096, percentage, priority), refused);
+    }
+    // The last user address is below 2^47 - 4096. Eight bytes of the ring must be accessible, four of the others;
+    // those that are have nothing mapped there.
+    let end: u64 = (1 << 47) - 4096;
+    let create = |change: &dyn Fn(&mut CreateQueue)| {
+        let mut fields = good;
+        change(&mut fields);
+        client.create_queue(&fields).unwrap_err()
+    };
+    for (distance, expected) in [(8, Errno::EINVAL), (7, Errno::EFAULT), (0, Errno::EFAULT)] {
+        assert_eq!(create(&|queue| queue.ring = end - distance), expected, "ring {distance}");
+    }
+    for (distance, expected) in [(4, Errno::EINVAL), (3, Errno::EFAULT), (0, Errno::EFAULT)] {
+        assert_eq!(create(&|queue| queue.wptr = end - distance), expected, "wptr {distance}");
+        assert_eq!(create(&|queue| queue.rptr = end - distance), expected, "rptr {distance}");
+        assert_eq!(create(&|queue| queue.eop = end - distance), expected, "eop {distance}");
+        assert_eq!(create(&|queue| queue.cwsr = end - distance), expected, "cwsr {distance}");
+    }
+    for beyond in [1 << 47, u64::MAX - 7, u64::MAX] {
+        assert_eq!(create(&|queue| queue.ring = beyond), Errno::EFAULT, "{beyond:#x}");
+        assert_eq!(update(&client, id, beyond, 4096, 100), Err(Errno::EFAULT), "{beyond:#x}");
+    }
+}
+
+#[test]
+fn doorbells_are_eight_bytes_apart_and_the_lowest_is_taken() {
+    let client = Client::open();
+    let (fields, _buffers) = Queue::fields(&client, 4096);
+    let create = || client.create_queue(&fields).map(|(id, doorbell)| (id, doorbell & 0x1FFF));
+    assert_eq!([create(), create(), create()], [Ok((0, 0)), Ok((1, 8)), Ok((2, 16))]);
+    client.destroy_queue(1).unwrap();
+    assert_eq!([create(), create()], [Ok((1, 8)), Ok((3, 24))]);
+}
+
+#[test]
+fn memory_that_two_queues_name_stays_mapped_until_both_are_gone() {
+    let client = Client::open_under(KernelRelease::V6_12);
+    let (fields, buffers) = Queue::fields(&client, 4096);
+    let [first, second] = [(); 2].map(|()| client.create_queue(&fields).unwrap().0);
+    let unmap = || buffers.each_ref().map(|buffer| client.unmap(buffer.handle));
+    client.destroy_queue(first).unwrap();
+    assert_eq!(unmap(), [Err(Errno::EBUSY); 5]);
+    client.destroy_queue(second).unwrap();
+    assert_eq!(unmap(), [Ok(1); 5]);
+}
+
+#[test]
+fn a_queue_that_gets_another_ring_holds_that_one() {
+    let client = Client::open_under(KernelRelease::Newest);
+    let (fields, buffers) = Queue::fields(&client, 4096);
+    let (id, _) = client.create_queue(&fields).unwrap();
+    let (old, other, larger) = (&buffers[0], client.buffer(4096), client.buffer(8192));
+    let refused = Err(Errno::EFAULT);
+    for (ring, size) in [
+        (other.va + 256, 4096),
+        (other.va, 8192),
+        (larger.va, 4096),
+        (larger.va + 4096, 4096),
+        (0x30_0000_0000, 4096),
+    ] {
+        assert_eq!(update(&client, id, ring, size, 100), refused, "{ring:#x} {size}");
+    }
+    let held = || [old, &other, &larger].map(|buffer| client.unmap(buffer.handle) == Err(Errno::EBUSY));
+    let map_all = || {
+        for buffer in [old, &other, &larger] {
+            // Those that are held are mapped already.
+            let _ = client.map(buffer.handle);
+        }
+    };
+    assert_eq!(held(), [true, false, false]);
+    map_all();
+    // The same ring again, one without address, one without length: nothing changes hands.
+    for (ring, size) in [(old.va, 4096), (0, 4096), (old.va, 0)] {
+        assert_eq!(update(&client, id, ring, size, 100), Ok(0));
+        assert_eq!(held(), [true, false, false]);
+        map_all();
+    }
+    assert_eq!(update(&client, id, larger.va, 8192, 100), Ok(0));
+    assert_eq!(held(), [false, false, true]);
+    map_all();
+    assert_eq!(update(&client, id, other.va, 4096, 100), Ok(0));
+    assert_eq!(held(), [false, true, false]);
+    client.destroy_queue(id).unwrap();
+    assert_eq!(client.unmap(other.handle), Ok(1));
+    // Before 6.12 nothing is looked up.
+    let client = Client::open_under(KernelRelease::V6_8);
+    let queue = Queue::new(&client, 4096);
+    assert_eq!(update(&client, queue.id, 0x30_0000_0000, 8192, 0), Ok(0));
+}
+
+#[test]
+fn a_cu_mask_may_not_split_a_pair_in_its_first_1024_bits() {
+    let client = Client::open();
+    let queue = Queue::new(&client, 4096);
+    let set = |mask: &[u32]| {
+        let mut bytes = [0; 16];
+        put32(&mut bytes, 0, queue.id);
+        put32(&mut bytes, 4, mask.len() as u32 * 32);
+        let mut words: Vec<u8> = mask.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let nested = &mut [Nested { field_offset: 8, bytes: &mut words }];
+        ioctl_bytes(&*client.gpu, client.kfd, 0x4010_4B1A, &mut bytes, nested)
+    };
+    for whole in [0, 0x3, 0xC, 0xC000_0000, 0x3C3C_3C3C, u32::MAX] {
+        assert_eq!(set(&[whole]), Ok(0), "{whole:#x}");
+    }
+    for split in [0x1, 0x2, 0x6, 0x4, 0x8000_0000, 0x4000_0000, 0x7FFF_FFFF, 0x5555_5555, 0xAAAA_AAAA] {
+        assert_eq!(set(&[split]), Err(Errno::EINVAL), "{split:#x}");
+        assert_eq!(set(&[3, split]), Err(Errno::EINVAL), "{split:#x}");
+    }
+    let mut long = [3; 33];
+    long[32] = 1;
+    assert_eq!(set(&long), Ok(0));
+    long[31] = 1;
+    assert_eq!(set(&long), Err(Errno::EINVAL));
 }

@@ -4,6 +4,7 @@ use crate::client::*;
 use zrt_kmd::syscalls::{Nested, ioctl_bytes};
 use zrt_kmd::{Errno, Fd, Protection, Syscalls, UserPointer};
 use zrt_vgpu::Config;
+use zrt_vgpu::VirtualGpu;
 use zrt_vgpu::config::KernelRelease;
 
 #[test]
@@ -142,44 +143,6 @@ fn small_switches_answer_as_on_gfx12() {
     queue.destroy(&client).unwrap();
 }
 
-fn info(client: &Client, query: u32, ip_type: u32, answer: &mut [u8]) -> Result<i32, Errno> {
-    let mut bytes = [0; 32];
-    put32(&mut bytes, 8, answer.len() as u32);
-    put32(&mut bytes, 12, query);
-    put32(&mut bytes, 16, ip_type);
-    let nested = &mut [Nested { field_offset: 0, bytes: answer }];
-    ioctl_bytes(&*client.gpu, client.render, 0x4020_6445, &mut bytes, nested)
-}
-
-#[test]
-fn the_render_node_says_that_user_queues_are_absent() {
-    let client = Client::open();
-    let mut ip = [0xFF; 40];
-    info(&client, 0x02, 1, &mut ip).unwrap();
-    // Major and minor version; userq_num_slots.
-    assert_eq!((get32(&ip, 0), get32(&ip, 4), get32(&ip, 32)), (12, 0, 0));
-    let mut old = [0xFF; 32];
-    info(&client, 0x02, 1, &mut old).unwrap();
-    assert_eq!(old[..], ip[..32]);
-    let mut device = [0xFF; 440];
-    info(&client, 0x16, 0, &mut device).unwrap();
-    // device_id, family, engines, arrays, active CUs, wave size, userq_ip_mask.
-    let words = [0, 16, 20, 24, 48, 240, 436].map(|at| get32(&device, at));
-    assert_eq!(words, [0x7551, 152, 4, 2, 64, 32, 0]);
-    let mut userq = [0; 72];
-    let create = ioctl_bytes(&*client.gpu, client.render, 0xC048_6456, &mut userq, &mut []);
-    assert_eq!(create, Err(Errno::ENOTSUPP));
-    assert_eq!(info(&client, 0x77, 0, &mut [0; 4]), Err(Errno::EINVAL));
-    assert_eq!(
-        ioctl_bytes(&*client.gpu, client.render, 0xC008_6477, &mut [0; 8], &mut []),
-        Err(Errno::EINVAL)
-    );
-    assert_eq!(
-        ioctl_bytes(&*client.gpu, client.render, 0x8008_4B01, &mut [0; 8], &mut []),
-        Err(Errno::ENOTTY)
-    );
-}
-
 #[test]
 fn closing_files_takes_nothing_down() {
     let client = Client::open_under(KernelRelease::Newest);
@@ -276,4 +239,136 @@ fn after_a_page_fault_no_new_queue_runs() {
     let mut queue = Queue::new(&again, 4096);
     queue.submit(&fence(target.va, 2));
     wait_value(target.view(), 0, 2);
+}
+
+/// Numbers that the kernel has and this device does not, each with its line in the log.
+#[test]
+fn requests_that_are_not_modelled_are_refused_and_named() {
+    let client = Client::open_under(KernelRelease::Newest);
+    let mut expected = String::new();
+    for number in [0x06, 0x1B, 0x1C, 0x1D, 0x1E, 0x1F, 0x20, 0x22, 0x24, 0x26, 0x27, 0x28] {
+        assert_eq!(client.ioctl(0xC000_4B00 | number, &mut []), Err(Errno::EINVAL), "{number:#x}");
+        let what = "the kernel has it, this device does not";
+        expected += &format!("kind=unmodelled-request request={number:#04x} : {what}\n");
+        assert_eq!(client.text("faults"), expected);
+    }
+    // The kernel itself refuses the requests of the old debugger.
+    for number in 0x0D..=0x10 {
+        assert_eq!(client.ioctl(0x4000_4B00 | number, &mut []), Err(Errno::EPERM), "{number:#x}");
+    }
+    assert_eq!(client.text("faults"), expected);
+}
+
+#[test]
+fn an_error_is_answered_too_and_what_is_past_the_structure_comes_back() {
+    let client = Client::open();
+    let mut wait = [0; 32];
+    put32(&mut wait, 8, 1);
+    put64(&mut wait, 24, u64::MAX);
+    assert_eq!(client.ioctl(0xC020_4B0C, &mut wait), Err(Errno::EFAULT));
+    assert_eq!((get32(&wait, 20), get64(&wait, 24)), (2, u64::MAX));
+}
+
+#[test]
+fn switches_without_effect_are_checked_nevertheless() {
+    let client = Client::open_with(Config::default());
+    let own = client.gpu_id;
+    // Memory policy, trap handler, scratch: the device, then the VM.
+    let policy = |gpu_id: u32, default: u32, alternate: u32| {
+        let mut bytes = [0; 32];
+        for (at, value) in [(16, gpu_id), (20, default), (24, alternate)] {
+            put32(&mut bytes, at, value);
+        }
+        client.ioctl(0x4020_4B04, &mut bytes)
+    };
+    let with_device = |request: u32, at: usize, gpu_id: u32| {
+        let mut bytes = [0; 24];
+        put32(&mut bytes, at, gpu_id);
+        client.ioctl(request, &mut bytes)
+    };
+    let trap = |gpu_id: u32| with_device(0x4018_4B13, 16, gpu_id);
+    let scratch = |gpu_id: u32| with_device(0xC010_4B11, 8, gpu_id);
+    let (unbound, invalid) = (Err(Errno::ESRCH), Err(Errno::EINVAL));
+    assert_eq!([policy(own, 0, 0), trap(own), scratch(own)], [unbound; 3]);
+    assert_eq!([policy(1, 0, 0), trap(1), scratch(1)], [invalid; 3]);
+    client.acquire(client.render, own).unwrap();
+    assert_eq!([policy(own, 1, 1), policy(own, 0, 1), trap(own), scratch(own)], [Ok(0); 4]);
+    assert_eq!([policy(own, 2, 0), policy(own, 0, 2), policy(1, 1, 1)], [invalid; 3]);
+    // Without the enable bit it is the way to disable, which asks for nothing.
+    let runtime = |mode: u32| {
+        let mut bytes = [0; 16];
+        put32(&mut bytes, 8, mode);
+        put32(&mut bytes, 12, 0xEE);
+        client.ioctl(0xC010_4B25, &mut bytes).map(|_| get32(&bytes, 12))
+    };
+    assert_eq!([runtime(2), runtime(3), runtime(2), runtime(1)], [Ok(0); 4]);
+    assert_eq!(runtime(3), Err(Errno::EBUSY));
+    let xnack = |mode: i32| {
+        let mut bytes = mode.to_le_bytes();
+        (client.ioctl(0xC004_4B21, &mut bytes), i32::from_le_bytes(bytes))
+    };
+    assert_eq!((xnack(-5), xnack(0)), ((Ok(0), 0), (Ok(0), 0)));
+    assert_eq!((xnack(1), xnack(7)), ((Err(Errno::EPERM), 1), (Err(Errno::EPERM), 7)));
+}
+
+#[test]
+fn clocks_of_the_system_go_on_and_those_of_another_device_are_zero() {
+    let client = Client::open();
+    let clocks = |gpu_id: u32| {
+        let mut bytes = [0xEE; 40];
+        put32(&mut bytes, 32, gpu_id);
+        client.ioctl(0xC028_4B05, &mut bytes).unwrap();
+        [0, 8, 16, 24].map(|at| get64(&bytes, at))
+    };
+    let [[gpu, cpu, system, frequency], [other, later, ..]] = [clocks(client.gpu_id), clocks(0)];
+    assert!(gpu > 1 && cpu > 1 && later >= cpu, "{gpu} {cpu} {later}");
+    assert_eq!((cpu, frequency, other), (system, 1_000_000_000, 0));
+}
+
+#[test]
+fn tiling_tables_are_zeros_as_far_as_the_callers_reach() {
+    let client = Client::open();
+    let mut bytes = [0xEE; 40];
+    let (mut table, mut macro_table) = ([0xFF; 4], [0xFF; 80]);
+    for (at, value) in [(16, 1), (20, 20), (24, client.gpu_id)] {
+        put32(&mut bytes, at, value);
+    }
+    let nested = &mut [
+        Nested { field_offset: 0, bytes: &mut table },
+        Nested { field_offset: 8, bytes: &mut macro_table },
+    ];
+    ioctl_bytes(&*client.gpu, client.kfd, 0xC028_4B12, &mut bytes, nested).unwrap();
+    // The counts of what was written, at most 32 and 16; GB_ADDR_CONFIG, banks, ranks.
+    assert_eq!([16, 20, 28, 32, 36].map(|at| get32(&bytes, at)), [1, 16, 0x545, 0, 0]);
+    assert_eq!((table, &macro_table[..64], &macro_table[64..]), ([0; 4], &[0; 64][..], &[0xFF; 16][..]));
+    // A table that cannot be written has none.
+    put64(&mut bytes, 8, 8);
+    put32(&mut bytes, 16, 0);
+    assert_eq!(client.ioctl(0xC028_4B12, &mut bytes), Err(Errno::EFAULT));
+    assert_eq!([16, 20].map(|at| get32(&bytes, at)), [0, 0]);
+    put32(&mut bytes, 24, 1);
+    assert_eq!(client.ioctl(0xC028_4B12, &mut bytes), Err(Errno::EINVAL));
+}
+
+#[test]
+fn descriptors_are_this_processs_own_and_limited() {
+    let gpu = VirtualGpu::new(Config::default()).unwrap();
+    assert_eq!(format!("{gpu:?}"), "VirtualGpu");
+    let first = gpu.open("/dev/kfd").unwrap();
+    let files: Vec<Fd> = (1..1024).map(|_| gpu.open("/dev/dri/renderD128").unwrap()).collect();
+    let mut numbers: Vec<i32> = files.iter().chain([&first]).map(|file| file.0).collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    assert_eq!(numbers.len(), 1024, "each has its own");
+    assert!(numbers[0] >= 1 << 20, "and none that the system could give");
+    assert_eq!(gpu.open("/dev/kfd"), Err(Errno::EMFILE));
+    gpu.close(files[0]).unwrap();
+    let next = gpu.open("/dev/kfd").unwrap();
+    assert!(!numbers.contains(&next.0), "not even one that was closed");
+    for (offset, len) in [(1, 4096), (2048, 4096), (0, 0)] {
+        for file in [next, files[1]] {
+            let mapped = gpu.map(file, offset, len, Protection::Read, None).err();
+            assert_eq!(mapped, Some(Errno::EINVAL), "{offset} {len}");
+        }
+    }
 }
