@@ -137,3 +137,48 @@ impl Scheduler {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_inspection_makes_the_device_deterministic() {
+        let off = Inspection::default();
+        let parallel = Scheduler::Parallel { worker_count: Some(3) };
+        for (inspection, is_on) in [
+            (off, false),
+            (Inspection { trusts_compilers: true, ..off }, false),
+            (Inspection { check: true, ..off }, true),
+            (Inspection { profile: true, ..off }, true),
+            (Inspection { debug: true, ..off }, true),
+        ] {
+            let config = Config { inspection, scheduler: parallel, ..Config::default() };
+            let expected = if is_on { Scheduler::Deterministic } else { parallel };
+            assert_eq!((inspection.is_on(), config.effective_scheduler()), (is_on, expected));
+        }
+    }
+
+    #[test]
+    fn workers_are_as_many_as_asked_for_or_one_for_each_other_core() {
+        let parallel = |worker_count| Scheduler::Parallel { worker_count }.worker_count();
+        assert_eq!([Some(0), Some(1), Some(7)].map(parallel), [0, 1, 7]);
+        assert_eq!(Scheduler::Deterministic.worker_count(), 0);
+        let others = match std::thread::available_parallelism().unwrap().get() {
+            1 | 2 => 1,
+            cores => cores - 1,
+        };
+        assert_eq!(parallel(None), others);
+    }
+
+    #[test]
+    fn the_rules_are_those_of_the_kernel_that_was_chosen() {
+        let under = |kernel| Config { kernel: Some(kernel), ..Config::default() };
+        for kernel in KernelRelease::ALL {
+            assert_eq!(under(kernel).effective_kernel(), Ok(kernel));
+        }
+        // UNCACHED, bit 25, since the behaviour was restored; before that nothing made system memory uncached.
+        let flags = KernelRelease::ALL.map(|kernel| under(kernel).uncached_system_flags());
+        assert_eq!(flags, [Ok(0), Ok(0), Ok(1 << 25), Ok(1 << 25)]);
+    }
+}

@@ -176,4 +176,59 @@ mod tests {
         assert_eq!(executed_opcodes().count(), executed.len());
         assert!(executed_opcodes().any(|opcode| opcode == Opcode::VSwmmacI3216x16x64Iu4));
     }
+
+    /// Destinations and sources of one operation of each kind, in registers that are far enough apart.
+    #[test]
+    fn a_plain_instruction_has_a_register_for_each_operand() {
+        use Operand::{None as Nothing, Scalar as S, Vector as V};
+        for (opcode, destinations, sources) in [
+            (Opcode::VFmaF32, [V(64), Nothing], [V(0), V(16), V(32)]),
+            (Opcode::VAddCoCiU32, [V(64), S(106)], [V(0), V(16), S(32)]),
+            (Opcode::VCmpxLtF32, [S(126), Nothing], [V(0), V(16), Nothing]),
+            (Opcode::VReadlaneB32, [S(64), Nothing], [V(0), S(16), Nothing]),
+            (Opcode::SAddCoU32, [S(64), Nothing], [S(0), S(16), Nothing]),
+            (Opcode::GlobalLoadB32, [V(64), Nothing], [V(0), Nothing, S(32)]),
+            (Opcode::SGetBarrierState, [S(64), Nothing], [Operand::Inline(193), Nothing, Nothing]),
+        ] {
+            let plain = representative(opcode);
+            let found = ([plain.destination, plain.destination2], plain.sources);
+            assert_eq!(found, (destinations, sources), "{}", opcode.mnemonic());
+        }
+    }
+
+    #[test]
+    fn an_immediate_is_one_that_the_operation_has() {
+        for (opcode, immediate) in [
+            (Opcode::SBarrierWait, 0xFFFF),
+            (Opcode::SSendmsg, 3),
+            (Opcode::SSendmsgRtnB32, 131),
+            (Opcode::SSendmsgRtnB64, 131),
+            // Register 1, from bit 0, 32 bits.
+            (Opcode::SGetregB32, 0xF801),
+            (Opcode::SSetregB32, 0xF801),
+            (Opcode::SSetregImm32B32, 0xF801),
+            (Opcode::SMovB64, 0),
+        ] {
+            assert_eq!(representative(opcode).immediate, immediate, "{}", opcode.mnemonic());
+        }
+        // BUF_FMT_32_FLOAT is 22; bit 0 is an offset for each lane.
+        let flags =
+            [Opcode::BufferLoadB32, Opcode::GlobalLoadB32].map(|one| representative(one).address_flags);
+        assert_eq!(flags, [0x1601, 1]);
+    }
+
+    #[test]
+    fn each_reason_is_told_in_its_own_words() {
+        let expected = [
+            (NotExecuted::Graphics, "graphics: no image, export or interpolation hardware is modelled"),
+            (NotExecuted::NamedBarrier, "named barrier: not usable on gfx1201"),
+            (NotExecuted::Privileged, "privileged: for trap handlers only"),
+            (NotExecuted::AddressProbe, "address probe: no translation cache is modelled"),
+            (NotExecuted::Undocumented, "undocumented: what it does is not public"),
+            (NotExecuted::Missing, "not built yet"),
+        ];
+        for (reason, text) in expected {
+            assert_eq!(reason.to_string(), text);
+        }
+    }
 }

@@ -157,17 +157,105 @@ mod tests {
     use super::*;
     use crate::config::Config;
 
-    #[test]
-    fn ip_versions_and_sizes_are_where_clients_look() {
+    fn tree(config: &Config) -> FileTree {
         let mut tree = FileTree::default();
-        add(&mut tree, MemorySizes::new(&Config::default()), || (1, 2));
-        let read = |path: &str| String::from_utf8(tree.read(path).unwrap()).unwrap();
-        let gc = "/sys/class/drm/renderD128/device/ip_discovery/die/0/11/0";
-        let version = ["major", "minor", "revision"].map(|name| read(&format!("{gc}/{name}")));
-        assert_eq!(version, ["12\n", "0\n", "1\n"]);
-        assert_eq!(read(&format!("{gc}/base_addr")).lines().count(), 4);
-        assert_eq!(read("/sys/class/drm/card0/device/device"), "0x7551\n");
-        assert_eq!(read("/sys/class/drm/renderD128/device/mem_info_vram_used"), "1\n");
-        assert_eq!(read("/sys/class/drm/renderD128/device/mem_info_gtt_used"), "2\n");
+        add(&mut tree, MemorySizes::new(config), || (1, 2));
+        tree
+    }
+
+    fn read(tree: &FileTree, path: &str) -> String {
+        String::from_utf8(tree.read(path).unwrap()).unwrap()
+    }
+
+    /// Names and texts of the device folder; identity and firmware of hardware reference §1.2 and §1.3.
+    const FILES: [(&str, &str); 26] = [
+        ("vendor", "0x1002\n"),
+        ("device", "0x7551\n"),
+        ("subsystem_vendor", "0x1002\n"),
+        ("subsystem_device", "0x0000\n"),
+        ("revision", "0xc0\n"),
+        ("class", "0x030000\n"),
+        ("numa_node", "-1\n"),
+        ("current_link_speed", "32.0 GT/s PCIe\n"),
+        ("current_link_width", "16\n"),
+        // 3010 of the captured board; the others as a board with another one has them.
+        ("fw_version/mec_fw_version", "0x00000bc2\n"),
+        ("fw_version/me_fw_version", "0x00000b18\n"),
+        ("fw_version/pfp_fw_version", "0x00000b54\n"),
+        ("fw_version/rlc_fw_version", "0x00be7da0\n"),
+        ("fw_version/mes_fw_version", "0x00000081\n"),
+        ("fw_version/mes_kiq_fw_version", "0x00000081\n"),
+        ("drm/card0/card0-DP-1/status", "disconnected\n"),
+        ("drm/card0/dev", "226:0\n"),
+        ("drm/card0/uevent", "MAJOR=226\nMINOR=0\nDEVNAME=dri/card0\nDEVTYPE=drm_minor\n"),
+        ("drm/renderD128/dev", "226:128\n"),
+        ("drm/renderD128/uevent", "MAJOR=226\nMINOR=128\nDEVNAME=dri/renderD128\nDEVTYPE=drm_minor\n"),
+        ("iommu_group/type", "identity\n"),
+        ("uevent", "DRIVER=amdgpu\nPCI_CLASS=30000\nPCI_ID=1002:7551\nPCI_SLOT_NAME=0000:05:00.0\n"),
+        ("mem_info_vram_total", "34208743424\n"),
+        ("mem_info_gtt_total", "17179869184\n"),
+        ("mem_info_vram_used", "1\n"),
+        ("mem_info_gtt_used", "2\n"),
+    ];
+
+    #[test]
+    fn the_device_folder_has_these_files_under_each_of_its_names() {
+        let tree = tree(&Config::default());
+        for folder in [
+            "/sys/class/drm/renderD128/device",
+            "/sys/class/drm/card0/device",
+            "/sys/dev/char/226:128/device",
+            "/sys/bus/pci/devices/0000:05:00.0",
+        ] {
+            for (name, text) in FILES {
+                assert_eq!(read(&tree, &format!("{folder}/{name}")), text, "{folder}/{name}");
+            }
+        }
+        let parameters = "/sys/module/amdgpu/parameters";
+        let values = ["user_queue", "mes"].map(|name| read(&tree, &format!("{parameters}/{name}")));
+        assert_eq!(values, ["-1\n", "1\n"]);
+    }
+
+    /// The window is a power of two that holds all VRAM, or 256 MiB; its end is its last byte.
+    #[test]
+    fn the_bar_decides_what_the_processor_sees() {
+        let regions = |window: &str| {
+            let empty = "0x0000000000000000 0x0000000000000000 0x0000000000000000\n";
+            let doorbells = "0x0000008000000000 0x000000800fffffff 0x000000000014220c\n";
+            let registers = "0x0000000090000000 0x000000009007ffff 0x0000000000040200\n";
+            format!("{window}{empty}{doorbells}{empty}{empty}{registers}")
+        };
+        let large = "0x0000007800000000 0x0000007fffffffff 0x000000000014220c\n";
+        let small = "0x0000007800000000 0x000000780fffffff 0x000000000014220c\n";
+        for (large_bar, visible, window) in [(true, "34208743424\n", large), (false, "268435456\n", small)] {
+            let tree = tree(&Config { large_bar, ..Config::default() });
+            assert_eq!(read(&tree, &format!("{DEVICE}/mem_info_vis_vram_total")), visible);
+            assert_eq!(read(&tree, &format!("{DEVICE}/resource")), regions(window));
+        }
+    }
+
+    /// Hardware reference §1.3: ids, versions and bases.
+    #[test]
+    fn blocks_are_found_by_number_and_by_name() {
+        let tree = tree(&Config::default());
+        let die = "/sys/class/drm/renderD128/device/ip_discovery/die/0";
+        assert_eq!(read(&tree, &format!("{die}/num_ips")), "3\n");
+        assert_eq!(tree.list(die).unwrap(), ["108", "11", "42", "GC", "NBIF", "SDMA0", "num_ips"]);
+        let nbif = "0x00000000\n0x00000014\n0x00000D20\n0x00010400\n0x0241B000\n0x04040000\n";
+        for (id, name, version, count, bases) in [
+            ("11", "GC", ["12", "0", "1"], "4", "0x00001260\n0x0000A000\n0x0001C000\n0x02402C00\n"),
+            ("42", "SDMA0", ["7", "0", "1"], "1", "0x00001260\n"),
+            ("108", "NBIF", ["6", "3", "1"], "6", nbif),
+        ] {
+            for folder in [id, name] {
+                let file = |name: &str| read(&tree, &format!("{die}/{folder}/0/{name}"));
+                let [major, minor, revision] = ["major", "minor", "revision"].map(file);
+                assert_eq!([major.trim(), minor.trim(), revision.trim()], version, "{folder}");
+                assert_eq!(file("hw_id"), format!("{id}\n"));
+                assert_eq!((file("num_instance").as_str(), file("harvest").as_str()), ("0\n", "0x0\n"));
+                assert_eq!(file("num_base_addresses"), format!("{count}\n"));
+                assert_eq!(file("base_addr"), bases, "{folder}");
+            }
+        }
     }
 }

@@ -118,6 +118,22 @@ mod tests {
         assert_eq!(tree.list("/z/link"), Ok(vec!["one".to_owned()]));
     }
 
+    /// A name that another one begins with is another name, of a folder as of a link.
+    #[test]
+    fn names_are_compared_as_wholes() {
+        let tree = tree();
+        assert_eq!(tree.read("/a/b/one/more"), Err(Errno::ENOENT));
+        assert_eq!((tree.list("/a/b/on"), tree.read("/a/b/on")), (Err(Errno::ENOENT), Err(Errno::ENOENT)));
+        assert_eq!(
+            (tree.read("/z/link"), tree.read("/z/linked/one")),
+            (Err(Errno::EISDIR), Err(Errno::ENOENT))
+        );
+        assert_eq!(tree.list("/a/b"), Ok(vec!["one".to_owned()]));
+        assert_eq!(tree.list(""), Ok(vec!["a".to_owned(), "z".to_owned()]));
+        assert_eq!(tree.read("a/b/./one"), tree.read("/./a///b/one"));
+        assert_eq!(tree.read("/a/.b/one"), Err(Errno::ENOENT));
+    }
+
     #[test]
     fn errors_are_those_of_a_file_system() {
         let tree = tree();

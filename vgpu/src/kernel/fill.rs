@@ -17,10 +17,15 @@ pub const FILL_VARIABLE: &str = "ZRT_VIRTUAL_FILL";
 /// The pattern that a configuration or the environment requests, under a kernel release. `EINVAL` if the variable's
 /// value is invalid.
 pub(crate) fn pattern(asked: Option<VramFill>, kernel: KernelRelease) -> Result<u32, Errno> {
-    let asked = match (asked, std::env::var_os(FILL_VARIABLE)) {
+    let variable = std::env::var_os(FILL_VARIABLE);
+    chosen(asked, variable.map(|text| text.to_string_lossy().into_owned()).as_deref(), kernel)
+}
+
+fn chosen(asked: Option<VramFill>, variable: Option<&str>, kernel: KernelRelease) -> Result<u32, Errno> {
+    let asked = match (asked, variable) {
         (Some(asked), _) => asked,
         (None, None) => VramFill::Pattern(FILL_DEFAULT),
-        (None, Some(text)) => parse(&text.to_string_lossy()).ok_or(Errno::EINVAL)?,
+        (None, Some(text)) => parse(text).ok_or(Errno::EINVAL)?,
     };
     Ok(match asked {
         VramFill::Pattern(pattern) => pattern,
@@ -53,5 +58,18 @@ mod tests {
         assert_eq!(under(VramFill::Pattern(5)), [Ok(5); 4]);
         let stale = Ok(FILL_DEFAULT);
         assert_eq!(under(VramFill::AsKernel), [stale, stale, stale, Ok(0)]);
+    }
+
+    #[test]
+    fn the_configuration_comes_before_the_environment_and_that_before_the_default() {
+        let newest = |asked, variable| chosen(asked, variable, KernelRelease::Newest);
+        let invalid = Err(Errno::EINVAL);
+        assert_eq!(newest(None, None), Ok(0x7fc0_dead));
+        assert_eq!((newest(None, Some("12345678")), newest(None, Some("kernel"))), (Ok(0x1234_5678), Ok(0)));
+        assert_eq!((newest(None, Some("")), newest(None, Some("1234567"))), (invalid, invalid));
+        let five = Some(VramFill::Pattern(5));
+        assert_eq!((newest(five, Some("12345678")), newest(five, Some("nothing"))), (Ok(5), Ok(5)));
+        assert_eq!(newest(Some(VramFill::AsKernel), Some("12345678")), Ok(0));
+        assert_eq!(chosen(None, Some("kernel"), KernelRelease::V6_17), Ok(0x7fc0_dead));
     }
 }

@@ -350,3 +350,32 @@ impl std::fmt::Debug for VirtualGpu {
         formatter.write_str("VirtualGpu")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use zrt_kmd::syscalls::ioctl_bytes;
+
+    /// What a child has after `fork`, or a process to which a descriptor was sent.
+    #[test]
+    fn a_descriptor_that_another_process_opened_is_none() {
+        let gpu = VirtualGpu::new(Config::default()).unwrap();
+        let [kfd, render] = [board::KFD_PATH, board::RENDER_PATH].map(|path| gpu.open(path).unwrap());
+        let used = || {
+            let mut acquire = [render.0.to_le_bytes(), board::GPU_ID.to_le_bytes()].concat();
+            [
+                ioctl_bytes(&*gpu, kfd, 0x8008_4B01, &mut [0; 8], &mut []),
+                ioctl_bytes(&*gpu, render, 0xC040_6400, &mut [0; 64], &mut []),
+                ioctl_bytes(&*gpu, kfd, 0x4008_4B15, &mut acquire, &mut []),
+            ]
+        };
+        let opened_elsewhere = |fd: Fd| gpu.files().by_fd.get_mut(&fd.0).unwrap().process_id ^= 1;
+        let bad = Err(Errno::EBADF);
+        assert_eq!(used(), [Ok(0); 3]);
+        opened_elsewhere(render);
+        assert_eq!(used(), [Ok(0), bad, Err(Errno::EINVAL)]);
+        opened_elsewhere(kfd);
+        assert_eq!(used(), [bad; 3]);
+        assert_eq!(gpu.map(kfd, 0, 4096, Protection::Read, None).err(), Some(Errno::EBADF));
+    }
+}

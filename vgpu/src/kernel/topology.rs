@@ -238,86 +238,127 @@ mod tests {
         String::from_utf8(tree.read(&format!("{ROOT}/{path}")).unwrap()).unwrap()
     }
 
+    /// Order and values of hardware reference §1.2, with what is chosen where the reference has no value.
+    const GPU_PROPERTIES: &str = "\
+cpu_cores_count 0
+simd_count 128
+mem_banks_count 1
+caches_count 130
+io_links_count 1
+p2p_links_count 0
+cpu_core_id_base 0
+simd_id_base 2147487744
+max_waves_per_simd 16
+lds_size_in_kb 64
+gds_size_in_kb 0
+num_gws 0
+wave_front_size 32
+array_count 8
+simd_arrays_per_engine 2
+cu_per_simd_array 8
+simd_per_cu 2
+max_slots_scratch_cu 32
+gfx_target_version 120001
+vendor_id 4098
+device_id 30033
+location_id 1280
+domain 0
+drm_render_minor 128
+hive_id 0
+num_sdma_engines 2
+num_sdma_xgmi_engines 0
+num_sdma_queues_per_engine 6
+num_cp_queues 4
+cwsr_size 30699520
+ctl_stack_size 28672
+max_engine_clk_fcompute 2350
+local_mem_size 0
+fw_version 3010
+capability 1749262976
+capability2 0
+debug_prop 1495
+sdma_fw_version 700
+unique_id 7607916237085355008
+num_xcc 1
+max_engine_clk_ccompute 3500
+";
+
     #[test]
-    fn gpu_node_has_the_captured_values_in_kernel_order() {
-        let text = read(&tree(true), "nodes/1/properties");
-        let names: Vec<&str> = text.lines().map(|line| line.split(' ').next().unwrap()).collect();
-        // Order of hardware reference §1.2.
-        let order = [
-            "cpu_cores_count",
-            "simd_count",
-            "mem_banks_count",
-            "caches_count",
-            "io_links_count",
-            "p2p_links_count",
-            "cpu_core_id_base",
-            "simd_id_base",
-            "max_waves_per_simd",
-            "lds_size_in_kb",
-            "gds_size_in_kb",
-            "num_gws",
-            "wave_front_size",
-            "array_count",
-            "simd_arrays_per_engine",
-            "cu_per_simd_array",
-            "simd_per_cu",
-            "max_slots_scratch_cu",
-            "gfx_target_version",
-            "vendor_id",
-            "device_id",
-            "location_id",
-            "domain",
-            "drm_render_minor",
-            "hive_id",
-            "num_sdma_engines",
-            "num_sdma_xgmi_engines",
-            "num_sdma_queues_per_engine",
-            "num_cp_queues",
-            "cwsr_size",
-            "ctl_stack_size",
-            "max_engine_clk_fcompute",
-            "local_mem_size",
-            "fw_version",
-            "capability",
-            "capability2",
-            "debug_prop",
-            "sdma_fw_version",
-            "unique_id",
-            "num_xcc",
-            "max_engine_clk_ccompute",
-        ];
-        assert_eq!(names, order);
-        for line in [
-            "simd_count 128",
-            "max_waves_per_simd 16",
-            "lds_size_in_kb 64",
-            "wave_front_size 32",
-            "array_count 8",
-            "simd_arrays_per_engine 2",
-            "cu_per_simd_array 8",
-            "simd_per_cu 2",
-            "max_slots_scratch_cu 32",
-            "gfx_target_version 120001",
-            "vendor_id 4098",
-            "device_id 30033",
-            "location_id 1280",
-            "domain 0",
-            "drm_render_minor 128",
-            "cwsr_size 30699520",
-            "ctl_stack_size 28672",
-            "max_engine_clk_fcompute 2350",
-            "local_mem_size 0",
-            "fw_version 3010",
-            // 1745068672 of the published configuration with revision 1 in bits 25:22.
-            "capability 1749262976",
-            "capability2 0",
-            "debug_prop 1495",
-            "unique_id 7607916237085355008",
-            "num_sdma_queues_per_engine 6",
-            "num_xcc 1",
-        ] {
-            assert!(text.lines().any(|found| found == line), "{line}");
+    fn the_gpu_node_has_the_captured_values_in_kernel_order() {
+        let tree = tree(true);
+        assert_eq!(read(&tree, "nodes/1/properties"), GPU_PROPERTIES);
+        assert_eq!(read(&tree, "nodes/1/gpu_id"), "40267\n");
+        assert_eq!(read(&tree, "nodes/1/name"), "gfx1201\n");
+        assert_eq!(read(&tree, "generation_id"), "2\n");
+        assert_eq!(read(&tree, "system_properties"), "platform_oem 0\nplatform_id 0\nplatform_rev 0\n");
+    }
+
+    /// The same lines as of a GPU up to the save area, all of them 0 but for what a processor has.
+    #[test]
+    fn the_cpu_node_has_cores_a_bank_and_a_link() {
+        let tree = tree(true);
+        let text = read(&tree, "nodes/0/properties");
+        let cores = std::thread::available_parallelism().unwrap();
+        let expected: String = GPU_PROPERTIES
+            .lines()
+            .map(|line| line.split(' ').next().unwrap())
+            .take_while(|name| *name != "max_engine_clk_fcompute")
+            .map(|name| match name {
+                "cpu_cores_count" => format!("{name} {cores}\n"),
+                "mem_banks_count" | "io_links_count" => format!("{name} 1\n"),
+                _ => format!("{name} 0\n"),
+            })
+            .chain(["max_engine_clk_ccompute 3500\n".to_owned()])
+            .collect();
+        assert_eq!(text, expected);
+        assert_eq!(read(&tree, "nodes/0/name"), "\n");
+    }
+
+    #[test]
+    fn banks_and_links_of_both_nodes() {
+        let tree = tree(true);
+        // Twice what the GPU may map: 32 GiB.
+        let system = "heap_type 0\nsize_in_bytes 34359738368\nflags 0\nwidth 64\nmem_clk_max 3200\n";
+        let local = "heap_type 1\nsize_in_bytes 34208743424\nflags 0\nwidth 256\nmem_clk_max 1258\n";
+        let banks = [0, 1].map(|node| read(&tree, &format!("nodes/{node}/mem_banks/0/properties")));
+        assert_eq!(banks, [system, local]);
+        let link = |from: u32, to: u32| {
+            format!(
+                "type 2\nversion_major 0\nversion_minor 0\nnode_from {from}\nnode_to {to}\nweight 20\n\
+                 min_latency 0\nmax_latency 0\nmin_bandwidth 312\nmax_bandwidth 63015\n\
+                 recommended_transfer_size 0\nrecommended_sdma_engine_id_mask 0\nflags 1\n"
+            )
+        };
+        let links = [0, 1].map(|node| read(&tree, &format!("nodes/{node}/io_links/0/properties")));
+        assert_eq!(links, [link(0, 1), link(1, 0)]);
+    }
+
+    /// Caches with the units that share them: vectors' of each unit, scalars' and instructions' of each pair, and
+    /// two of the chip (hardware reference §1.1 for the bits of the type, §1.4 for the sizes).
+    #[test]
+    fn caches_belong_to_units_to_pairs_and_to_the_chip() {
+        let tree = tree(true);
+        let text = |index: u32| read(&tree, &format!("nodes/1/caches/{index}/properties"));
+        let expected = |first: usize, sharers: usize, level: u32, kib: u32, line: u32, kind: u32| {
+            let shares = |unit: usize| if (first..first + sharers).contains(&unit) { "1" } else { "0" };
+            let siblings: Vec<&str> = (0..64).map(shares).collect();
+            format!(
+                "processor_id_low {}\nlevel {level}\nsize {kib}\ncache_line_size {line}\n\
+                 cache_lines_per_tag 1\nassociation 16\nlatency 0\ntype {kind}\nsibling_map {}\n",
+                2_147_487_744 + first,
+                siblings.join(",")
+            )
+        };
+        for unit in 0..64 {
+            assert_eq!(text(unit), expected(unit as usize, 1, 1, 32, 128, 9), "unit {unit}");
         }
+        for pair in 0..32 {
+            let first = pair as usize * 2;
+            assert_eq!(text(64 + 2 * pair), expected(first, 2, 1, 16, 128, 9), "scalars of pair {pair}");
+            assert_eq!(text(65 + 2 * pair), expected(first, 2, 1, 64, 128, 10), "instructions of {pair}");
+        }
+        assert_eq!(text(128), expected(0, 64, 2, 8192, 256, 9));
+        assert_eq!(text(129), expected(0, 64, 3, 65_536, 256, 9));
     }
 
     #[test]

@@ -255,7 +255,62 @@ mod tests {
             }
         }
         held.drain(..).for_each(|(kind, placement)| residency.release(kind, &placement));
-        assert_eq!(std::iter::from_fn(|| residency.place(&need(1, 96, 0, true))).count(), 128);
+        assert_eq!(format!("{:?}", residency.wgps), format!("{:?}", Residency::new(4).wgps));
+    }
+
+    /// Compute unit and HW_ID1 of each wave of the group that is placed next.
+    fn next(residency: &mut Residency, need: &Need) -> Option<Vec<(u32, u32)>> {
+        let placement = residency.place(need)?;
+        Some(
+            (0..need.waves).map(|wave| (placement.compute_unit(wave), placement.hardware_id(wave))).collect(),
+        )
+    }
+
+    #[test]
+    fn a_group_begins_on_the_emptiest_simd_of_the_emptier_unit() {
+        let mut residency = Residency::new(2);
+        let one = need(1, 8, 0, false);
+        let places: Vec<_> = (0..6).flat_map(|_| next(&mut residency, &one).unwrap()).collect();
+        assert_eq!(places, [(0, 0x000), (1, 0x200), (0, 0x100), (1, 0x300), (0, 0x000), (1, 0x200)]);
+        // Registers count too: a SIMD with room for fewer such waves is the fuller one.
+        let mut residency = Residency::new(1);
+        assert_eq!(next(&mut residency, &need(1, 256, 0, false)), Some(vec![(0, 0x000)]));
+        assert_eq!(next(&mut residency, &need(1, 8, 0, false)), Some(vec![(0, 0x100)]));
+        assert_eq!(next(&mut residency, &need(1, 256, 0, false)), Some(vec![(0, 0x100)]), "5 waves, and 4");
+        let mut residency = Residency::new(2);
+        let five = next(&mut residency, &need(5, 8, 0, true));
+        assert_eq!(five, Some(vec![(0, 0x000), (0, 0x100), (1, 0x200), (1, 0x300), (0, 0x001)]));
+        assert_eq!(next(&mut residency, &need(2, 8, 0, true)), Some(vec![(0, 0x100), (1, 0x200)]));
+        assert_eq!(
+            next(&mut residency, &need(3, 8, 0, true)),
+            Some(vec![(1, 0x300), (0, 0x000), (0, 0x100)])
+        );
+        let mut residency = Residency::new(2);
+        let four = next(&mut residency, &need(4, 8, 0, false));
+        assert_eq!(four, Some(vec![(0, 0x000), (0, 0x100), (0, 0x001), (0, 0x101)]));
+    }
+
+    #[test]
+    fn a_group_of_a_whole_wgp_takes_lds_of_both_units() {
+        let mut residency = Residency::new(2);
+        let of = |kib: u32, is_wgp_mode: bool| need(1, 8, kib << 10, is_wgp_mode);
+        // What is left of 64 KiB in each: 24 and 64, 0 and 48, 0 and 32, 0 and 23, nothing.
+        for (kib, is_wgp_mode, fits) in [
+            (40, true, true),
+            (40, true, true),
+            (16, false, true),
+            (40, true, false),
+            (9, true, true),
+            (24, false, false),
+            (23, true, true),
+            (1, true, false),
+        ] {
+            assert_eq!(residency.place(&of(kib, is_wgp_mode)).is_some(), fits, "{kib} KiB");
+        }
+        let mut residency = Residency::new(1);
+        assert_eq!(residency.place(&of(65, true)), None, "half a WGP has half of it");
+        assert_eq!(residency.place(&need(1, 8, (64 << 10) + 1, false)), None);
+        assert!(residency.place(&of(64, true)).is_some());
     }
 
     #[test]
@@ -301,5 +356,35 @@ mod tests {
         assert_eq!(residency.place(&need), None);
         residency.release(&need, &first);
         assert_eq!(residency.place(&need).unwrap().scratch_slots.len(), 2);
+    }
+
+    #[test]
+    fn a_scratch_slot_is_below_the_limit_of_its_dispatch() {
+        let mut residency = Residency::new(64);
+        let waves = |count: u32, limit: u32| Need {
+            scratch_waves: count,
+            scratch_limit: limit,
+            ..need(count, 8, 0, true)
+        };
+        let slots = |placement: &Option<Placement>| {
+            let mut slots = placement.as_ref().map(|placement| placement.scratch_slots.to_vec())?;
+            slots.sort_unstable();
+            Some(slots)
+        };
+        let two = waves(2, 4);
+        let [first, second, third] = [(); 3].map(|()| residency.place(&two));
+        assert_eq!(
+            (slots(&first), slots(&second), slots(&third)),
+            (Some(vec![0, 1]), Some(vec![2, 3]), None)
+        );
+        residency.release(&two, &second.unwrap());
+        // Two slots are free, and only one of them is below 3.
+        assert_eq!(residency.place(&waves(2, 3)), None);
+        assert_eq!(slots(&residency.place(&waves(1, 3))), Some(vec![2]));
+        // The other free one, and one that was never used.
+        assert_eq!(residency.place(&waves(3, 5)), None);
+        assert_eq!(slots(&residency.place(&waves(2, 5))), Some(vec![3, 4]));
+        // Without scratch there is no limit.
+        assert_eq!(slots(&residency.place(&need(1, 8, 0, true))), Some(vec![]));
     }
 }

@@ -1,9 +1,9 @@
 //! The checking mode at the level of packets: flushes, acquires, write-backs, and what the host sees when.
 
 use crate::client::*;
-use crate::dispatch::{STORE, TRIPLE, code, dispatch};
-use zrt_vgpu::Config;
+use crate::dispatch::{FOREVER, STORE, TRIPLE, code, dispatch};
 use zrt_vgpu::config::{Inspection, KernelRelease};
+use zrt_vgpu::{Config, VirtualGpu};
 
 /// EVENT_WRITE of CS_PARTIAL_FLUSH (hardware reference §4.8).
 const FLUSH: [u32; 2] = [0xC000_4600, 0x407];
@@ -242,5 +242,64 @@ fn a_region_ends_with_its_mapping() {
         bench.run(&[&store], RELEASE_GL2_WB);
         assert_eq!(new.view().load_u32(0), 7);
         assert_eq!(bench.end(), expected);
+    }
+}
+
+/// A kernel loads and stores 32 dwords of memory that was named for some use.
+#[test]
+fn named_memory_is_used_as_its_name_allows() {
+    type Watch = fn(&VirtualGpu, &str, u64, u64);
+    let uses: [(Watch, &[&str], u64); 4] = [
+        (VirtualGpu::watch_region, &[], 128),
+        (VirtualGpu::watch_read_only_region, &["bounds"], 128),
+        (VirtualGpu::watch_unwritten_region, &["uninitialised"], 128),
+        (VirtualGpu::watch_private_region, &["bounds"], 0),
+    ];
+    for (watch, expected, loaded) in uses {
+        let mut bench = Bench::new();
+        watch(&bench.client.gpu, "data", bench.data.va, 4096);
+        let triple = bench.triple.clone();
+        bench.run(&[&triple], RELEASE_GL2_WB);
+        assert_eq!(bench.client.gpu.region_read_bytes(), [("data".to_owned(), loaded)]);
+        let mut found = rules(&bench.client);
+        found.dedup();
+        assert_eq!(found, expected);
+        bench.end();
+    }
+    // Without checking nothing is kept.
+    let client = Client::open();
+    client.gpu.watch_region("data", 0x1000, 4096);
+    assert!(client.gpu.region_read_bytes().is_empty());
+}
+
+#[test]
+fn under_a_silent_host_a_wave_that_repeats_itself_is_told() {
+    let bench = Bench::new();
+    bench.client.gpu.silence_host(true);
+    let forever = code(&bench.client, &FOREVER);
+    let mut queue = Queue::new(&bench.client, 4096);
+    queue.submit(&dispatch(forever.va, bench.data.va, 1));
+    bench.client.wait_for_fault(&["kind=wave", "workgroup=0,0,0 wave=0"]);
+    assert_eq!(rules(&bench.client), ["progress"]);
+}
+
+/// A launch allocates 512 bytes of LDS; the kernel stores four at 64.
+#[test]
+fn lds_that_a_kernel_does_not_declare_is_out_of_bounds() {
+    // v_mov_b32 v1, 64; ds_store_b32 v1, v1; s_endpgm
+    const STORE_LDS: [u32; 4] = [0x7E02_02C0, 0xD834_0000, 0x0000_0101, 0xBFB0_0000];
+    let cases: [(Option<u32>, &[&str]); 4] =
+        [(None, &[]), (Some(68), &[]), (Some(67), &["bounds"]), (Some(64), &["bounds"])];
+    for (declared, expected) in cases {
+        let mut bench = Bench::new();
+        let kernel = code(&bench.client, &STORE_LDS);
+        if let Some(bytes) = declared {
+            bench.client.gpu.watch_lds(kernel.va, bytes);
+        }
+        let mut launch = dispatch(kernel.va, bench.data.va, 1);
+        // RSRC2.LDS_SIZE is in units of 512 bytes.
+        launch[7] |= 1 << 15;
+        bench.run(&[&launch], RELEASE_GL2_WB);
+        assert_eq!(bench.end(), expected, "{declared:?}");
     }
 }

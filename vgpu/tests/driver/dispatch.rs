@@ -50,7 +50,7 @@ pub const TRIPLE: [u32; 15] = [
 ];
 
 /// `again: s_sleep 1; s_branch again`.
-const FOREVER: [u32; 2] = [0xBF83_0001, 0xBFA0_FFFE];
+pub const FOREVER: [u32; 2] = [0xBF83_0001, 0xBFA0_FFFE];
 
 /// Polls `buffer[0]` with `global_load_b32 v1, v0, s[0:1] scope:SCOPE_SYS` until it is not 0, then stores 5 to
 /// `buffer[1]`.
@@ -245,6 +245,9 @@ fn an_unknown_instruction_hangs_the_queue_and_its_end_resets_the_device() {
     let (result, entry) = client.wait_events(&[hardware], true, 5000).unwrap();
     // reset_type, reset_cause, memory_lost, gpu_id.
     assert_eq!((result, [0, 4, 8, 12].map(|at| get32(&entry, at))), (0, [0, 0, 1, client.gpu_id]));
+    let mut losses = [0; 4];
+    client.info(0x1F, &[], &mut losses).unwrap();
+    assert_eq!(losses, [1, 0, 0, 0], "times that memory was lost");
     other.submit(&fence(data.va + 1024, 3));
     pause();
     assert_eq!(data.view().load_u32(1024), 2);

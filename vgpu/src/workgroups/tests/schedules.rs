@@ -157,3 +157,69 @@ fn unmapped_memory_is_given_back_when_the_engine_is_idle() {
     device.space.unmap(va, ByteLen(4096)).unwrap();
     device.until("nobody refers to the mapping", || watch.strong_count() == 0);
 }
+
+#[test]
+fn a_cancelled_queue_takes_its_own_dispatches_with_it_and_no_other() {
+    for config in configs() {
+        let mut device = Device::new(config);
+        let (endless, store) = (device.code(&code::ENDLESS), device.code(&code::ONE_STORE));
+        let out = device.buffer(4096);
+        let of_queue = |queue_id: u32, code: &Buffer| {
+            let mut dispatch = device.dispatch(code, 3, 64, &[out.va]);
+            dispatch.origin.queue_id = queue_id;
+            device.submit(dispatch)
+        };
+        let tickets =
+            [of_queue(5, &endless), of_queue(5, &store), of_queue(6, &endless), of_queue(7, &store)];
+        assert_eq!(tickets.each_ref().map(DispatchTicket::queue_id), [5, 5, 6, 7]);
+        let mut ids = tickets.each_ref().map(DispatchTicket::id).to_vec();
+        ids.dedup();
+        assert_eq!(ids.len(), 4, "{ids:?}");
+        device.until("the last is done", || tickets[3].is_done());
+        assert!(device.engine.cancel_queue(5));
+        let cancelled = tickets.each_ref().map(DispatchTicket::is_cancelled);
+        assert!(cancelled[0] && !cancelled[2] && !cancelled[3], "{cancelled:?}");
+        // What was done before is done; what was not never is.
+        assert_eq!(tickets[1].is_cancelled(), !tickets[1].is_done());
+        assert!(!tickets[0].is_done() && !device.engine.wait_idle(Instant::now()));
+        assert!(device.engine.cancel_all() && tickets[2].is_cancelled());
+        assert!(device.engine.wait_idle(Instant::now()) && !device.engine.help());
+        // Everything is free again.
+        device.run(device.dispatch(&store, 64, 1024, &[out.va]));
+    }
+}
+
+#[test]
+fn a_dispatch_without_groups_is_done_at_once() {
+    for config in configs() {
+        let mut device = Device::new(config);
+        let code = device.code(&code::ONE_STORE);
+        let ticket = device.submit(device.dispatch(&code, 0, 64, &[0]));
+        assert!(ticket.is_done() && !ticket.is_cancelled() && device.engine.wait_idle(Instant::now()));
+        let counts = device.counters.snapshot();
+        assert_eq!((counts.dispatches, counts.workgroups, counts.waves), (1, 0, 0));
+    }
+}
+
+#[test]
+fn faults_are_taken_oldest_first_and_not_all_are_kept() {
+    let mut device = Device::new(parallel(0));
+    let code = device.code(&code::ONE_STORE);
+    device.submit(device.dispatch(&code, 300, 32, &[0]));
+    while device.engine.help() {}
+    let faults: Vec<u32> = std::iter::from_fn(|| {
+        let fault = device.engine.has_fault().then(|| device.engine.take_fault().unwrap());
+        fault.map(|fault| fault.workgroup[0])
+    })
+    .collect();
+    assert_eq!(faults, (0..256).collect::<Vec<u32>>());
+    assert_eq!(device.engine.take_fault(), None);
+}
+
+#[test]
+fn an_engine_tells_how_many_threads_it_has() {
+    for (config, threads) in [(parallel(2), 2), (parallel(0), 0), (deterministic(1), 0)] {
+        let device = Device::new(config);
+        assert_eq!(format!("{:?}", device.engine), format!("ShaderEngine {{ threads: {threads}, .. }}"));
+    }
+}
