@@ -334,7 +334,7 @@ max_engine_clk_ccompute 3500
     }
 
     /// Caches with the units that share them: vectors' of each unit, scalars' and instructions' of each pair, and
-    /// two of the chip (hardware reference §1.1 for the bits of the type, §1.4 for the sizes).
+    /// two of the chip. Bits of the type: hardware reference §1.1. Sizes: hardware reference §1.4.
     #[test]
     fn caches_belong_to_units_to_pairs_and_to_the_chip() {
         let tree = tree(true);
