@@ -213,4 +213,41 @@ mod tests {
         assert!(allocations.allow(0x1040, 4, true));
         assert_eq!(allocations.describe(0x1004, 4), "4 bytes, 4 bytes into code (64 bytes at 0x1000)");
     }
+
+    /// x ends at 0x1040, y begins at 0x1060, z is a page.
+    #[test]
+    fn distances_are_to_the_nearest_byte() {
+        let mut allocations = Allocations::default();
+        allocations.add("x", 0x1000, 64, AllocationUse::Written);
+        allocations.add("y", 0x1060, 32, AllocationUse::Written);
+        allocations.add("z", 0x5000, 0x1000, AllocationUse::Written);
+        for (va, len, place) in [
+            (0x104f, 1, "1 bytes, 15 bytes past the end of x (64 bytes at 0x1000)"),
+            (0x1050, 1, "1 bytes, 16 bytes before y (32 bytes at 0x1060)"),
+            (0x1090, 1, "1 bytes, 16 bytes past the end of y (32 bytes at 0x1060)"),
+            (0x1000, 80, "80 bytes, 16 bytes across the end of x (64 bytes at 0x1000)"),
+            (0x1000, 64, "64 bytes, 0 bytes into x (64 bytes at 0x1000)"),
+            (0x4fff, 4, "4 bytes, 1 bytes before z (4096 bytes at 0x5000)"),
+            (0x6000, 4, "4 bytes, 0 bytes past the end of z (4096 bytes at 0x5000)"),
+        ] {
+            assert_eq!(allocations.describe(va, len), place);
+        }
+        assert_eq!(allocations.use_of(0x1040, 0), None, "its end is not in it");
+        assert!(allocations.hold_pages_of(0x5f80, 128) && !allocations.hold_pages_of(0x6000, 128));
+        assert!(allocations.hold_pages_of(0x5000, 128) && !allocations.hold_pages_of(0x4f80, 128));
+    }
+
+    #[test]
+    fn what_is_unwritten_is_cut_to_its_page() {
+        let mut allocations = Allocations::default();
+        allocations.add("x", 0x1040, 64, AllocationUse::Unwritten);
+        allocations.add("y", 0x1f00, 0x1200, AllocationUse::Unwritten);
+        allocations.add("z", 0x3200, 64, AllocationUse::Written);
+        let of = |page_va| allocations.unwritten_of(page_va).collect::<Vec<_>>();
+        assert_eq!(of(0x1000), [0x1040..0x1080, 0x1f00..0x2000]);
+        assert_eq!(of(0x2000), [0x2000..0x3000]);
+        assert_eq!(of(0x3000), [0x3000..0x3100]);
+        assert_eq!(of(0x4000), []);
+        assert_eq!(of(0), []);
+    }
 }

@@ -184,13 +184,8 @@ impl Cells {
     /// waves, and up to the time, of `settled`, or from outside up to that time. All dwords of the line exist.
     pub(super) fn is_settled(&self, index: usize, settled: Settled) -> bool {
         let line = index / LINE_DWORDS;
-        let is_written = |bounds: &LineWrites| bounds.time > 0;
-        self.flags[line] == 0
-            && self
-                .lines
-                .get(line)
-                .filter(|bounds| is_written(bounds))
-                .is_none_or(|bounds| bounds.wave <= settled.wave && bounds.time <= settled.time)
+        let is_settled = |bounds: &LineWrites| bounds.wave <= settled.wave && bounds.time <= settled.time;
+        self.flags[line] == 0 && self.lines.get(line).is_none_or(is_settled)
     }
 
     /// Adds the current load to the readers of dwords of a settled line.
@@ -255,7 +250,7 @@ impl Cells {
         if let Some(write) = self.writes.get(index) {
             if write.mask != 0 {
                 judge(write, mask, context, &is_unseen, &mut loaded);
-            } else if let Some(bytes) = self.split.get(&(index as u32)).filter(|_| !self.split.is_empty()) {
+            } else if let Some(bytes) = self.split.get(&(index as u32)) {
                 for (byte, write) in bytes.iter().enumerate() {
                     judge(write, mask & 1 << byte, context, &is_unseen, &mut loaded);
                 }
@@ -284,14 +279,13 @@ impl Cells {
             }
         }
         let write = &mut self.writes[index];
-        let is_split = write.mask == 0 && !self.split.is_empty() && self.split.contains_key(&(index as u32));
+        let is_split = write.mask == 0 && self.split.contains_key(&(index as u32));
         if !is_split {
             if write.plain_mask & mask != 0 {
                 worst = worse(worst, context.current.conflict(write.plain, context.sites));
             }
             let me = (context.current.wave, context.current.sequence);
-            let is_same =
-                (write.plain.wave, write.plain.sequence) == me && write.time == context.current.time;
+            let is_same = (write.plain.wave, write.plain.sequence) == me;
             if write.mask & !mask == 0 || is_same {
                 let again = write.written_by(context.current) & mask;
                 write.record(mask | write.mask, context.current, old);
@@ -328,7 +322,10 @@ impl Cells {
         }
         // Flag writes keep the plain write below them, byte by byte.
         if mask == WHOLE && !context.current.is_flag {
-            self.writes[index] = Write { mask: WHOLE, plain_mask: WHOLE, ..bytes[0] };
+            // Of the bytes that another lane has written, what was before the instruction.
+            let bits = |byte: usize| bytes[byte].previous & byte_bits(1 << byte);
+            let previous = bits(0) | bits(1) | bits(2) | bits(3);
+            self.writes[index] = Write { mask: WHOLE, plain_mask: WHOLE, previous, ..bytes[0] };
             self.split.remove(&(index as u32));
         }
         Stored { conflict: worst, again }
@@ -375,11 +372,4 @@ fn judge(
 }
 
 #[cfg(test)]
-mod tests {
-    #[test]
-    fn bytes_of_a_mask_become_bits() {
-        assert_eq!(super::byte_bits(0b1010), 0xff00_ff00);
-        assert_eq!(super::byte_bits(0b0101), 0x00ff_00ff);
-        assert_eq!(super::byte_bits(0), 0);
-    }
-}
+mod tests;

@@ -58,13 +58,16 @@ impl MemoryChecker {
         let index = match self.page_indices.get(&number) {
             Some(index) => *index,
             None => {
-                let page = Page {
+                let mut page = Page {
                     va: number * PAGE_BYTES,
                     epoch: self.epoch,
                     cells: Cells::new(PAGE_DWORDS),
                     cache: CachePage::new(host.memory_type(number * PAGE_BYTES)),
                     undefined: self.unwritten_of_page(number * PAGE_BYTES, host),
                 };
+                if page.undefined.is_some() {
+                    page.cache.look(page.va, host);
+                }
                 let index = match self.free_pages.pop() {
                     Some(index) => {
                         self.pages[index as usize] = page;
@@ -373,7 +376,6 @@ impl MemoryChecker {
 
     #[inline(never)]
     pub(super) fn line_slow(&mut self, index: usize, va: u64, host: &mut dyn HostMemory) {
-        let is_flag = self.current.is_flag;
         let settled = Settled {
             wave: self.current.ordered_before,
             time: match self.current.kind {
@@ -409,8 +411,7 @@ impl MemoryChecker {
             written.for_each(|offset| undefined.set(first + offset, WHOLE, 0, None));
             is_defined = undefined.is_line_defined(dword);
         }
-        last.is_settled =
-            !is_flag && is_defined && last.state.replaced == 0 && page.cells.is_settled(dword, settled);
+        last.is_settled = is_defined && last.state.replaced == 0 && page.cells.is_settled(dword, settled);
     }
 
     #[inline]

@@ -49,10 +49,6 @@ impl Hasher for WordHasher {
         self.mix(value);
     }
 
-    fn write_usize(&mut self, value: usize) {
-        self.mix(value as u64);
-    }
-
     fn write_isize(&mut self, value: isize) {
         self.mix(value as u64);
     }

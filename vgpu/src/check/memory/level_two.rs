@@ -175,6 +175,22 @@ impl CachePage {
         self.data[index] & dirty | u32::from_le_bytes(bytes) & !dirty
     }
 
+    /// Looks at the dwords that nobody has looked at yet, so that what the host writes from now on differs from them.
+    pub(super) fn look(&mut self, page_va: u64, host: &mut dyn HostMemory) {
+        let mut words = [0; LINE_DWORDS];
+        for line in 0..PAGE_LINES {
+            let (first, seen) = (line * LINE_DWORDS, self.valid[line] | self.known[line]);
+            if seen == u64::MAX {
+                continue;
+            }
+            host.read_line(page_va + 4 * first as u64, &mut words);
+            for (offset, word) in words.iter().enumerate().filter(|(offset, _)| seen >> offset & 1 == 0) {
+                let dirty = byte_bits(self.dirty[first + offset]);
+                self.data[first + offset] = self.data[first + offset] & dirty | word & !dirty;
+            }
+        }
+    }
+
     /// Dwords of the line of dword `index` that have bytes which the host cannot see.
     pub(super) fn dirty_dwords(&self, index: usize) -> impl Iterator<Item = usize> {
         let line = index / LINE_DWORDS;
@@ -256,8 +272,8 @@ pub(super) struct LastLine {
     pub(super) old: [u32; LINE_DWORDS],
     /// Index of its page.
     pub(super) page: u32,
-    /// The instruction is a plain load that meets nothing in this line: no flag, no write that is unordered or that
-    /// it may miss, and nothing that the host has replaced.
+    /// A plain load meets nothing in this line: no flag, no write that is unordered or that it may miss, and nothing
+    /// that the host has replaced.
     pub(super) is_settled: bool,
 }
 
@@ -283,3 +299,151 @@ impl LastLine {
 
 /// Page number to page index.
 pub(super) type PageIndices = FastMap<u64, u32>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const VA: u64 = 0x4000;
+
+    /// One page of memory, by dword.
+    struct Host(Vec<u32>);
+
+    impl HostMemory for Host {
+        fn read(&mut self, va: u64, destination: &mut [u8]) {
+            let bytes: Vec<u8> = self.0.iter().flat_map(|dword| dword.to_le_bytes()).collect();
+            let at = (va - VA) as usize;
+            destination.copy_from_slice(&bytes[at..at + destination.len()]);
+        }
+
+        fn write(&mut self, va: u64, source: &[u8]) {
+            for (at, byte) in (va - VA..).zip(source) {
+                let shift = 8 * (at % 4);
+                let dword = &mut self.0[at as usize / 4];
+                *dword = *dword & !(0xff << shift) | u32::from(*byte) << shift;
+            }
+        }
+    }
+
+    /// Dword n holds n.
+    fn host() -> Host {
+        Host((0..PAGE_DWORDS as u32).collect())
+    }
+
+    const SYSTEM: MemoryType = MemoryType { is_local: false, is_uncached: false };
+    const VRAM: MemoryType = MemoryType { is_local: true, is_uncached: false };
+    const UNCACHED: MemoryType = MemoryType { is_local: false, is_uncached: true };
+
+    fn bring_in(page: &mut CachePage, index: usize, time: u32, host: &mut Host) -> (LineState, u32) {
+        let mut old = [0xee; LINE_DWORDS];
+        let state = page.bring_in(VA, index, time, host, &mut old);
+        (state, old[index % LINE_DWORDS])
+    }
+
+    fn bits(state: LineState) -> (u64, u64, u32) {
+        (state.replaced, state.changed, state.compared_before)
+    }
+
+    /// The second line, and its neighbours, which are not touched.
+    #[test]
+    fn a_line_is_filled_and_compared_as_a_whole() {
+        let (mut page, mut host) = (CachePage::new(SYSTEM), host());
+        assert_eq!(bits(bring_in(&mut page, 70, 5, &mut host).0), (0, 0, 0), "nothing was known");
+        assert_eq!(page.dwords(62..66), [0, 0, 64, 65]);
+        assert_eq!((page.dword(127), page.dword(128)), (127, 0));
+        // The host replaces a dword of the line: the copy stays.
+        host.0[70] = 7;
+        assert_eq!(bits(bring_in(&mut page, 64, 6, &mut host).0), (1 << 6, 0, 5));
+        assert_eq!(
+            (page.dword(70), page.peek(VA, 70, &mut host), page.uncached(VA, 70, &mut host)),
+            (70, 70, 7)
+        );
+        assert_eq!(page.peek(VA, 128, &mut host), 128, "not cached");
+        // After an invalidation it is fetched anew, and the old contents are known.
+        page.follow(Invalidations { all: 1, by_packets: 0 });
+        assert_eq!(page.peek(VA, 70, &mut host), 7);
+        let (state, old) = bring_in(&mut page, 70, 9, &mut host);
+        assert_eq!((bits(state), old, page.dword(70)), ((0, 1 << 6, 6), 70, 7));
+        assert_eq!(bits(bring_in(&mut page, 70, 10, &mut host).0), (0, 0, 9));
+    }
+
+    #[test]
+    fn memory_types_differ_in_what_drops_lines() {
+        for (memory_type, invalidations, expected) in [
+            (SYSTEM, (1, 0), (0, 1, true)),
+            (SYSTEM, (1, 1), (0, 1, true)),
+            (SYSTEM, (0, 0), (1, 0, false)),
+            (VRAM, (1, 0), (1, 0, false)),
+            (VRAM, (1, 1), (0, 1, true)),
+            (UNCACHED, (0, 0), (0, 1, true)),
+        ] {
+            let (mut page, mut host) = (CachePage::new(memory_type), host());
+            assert_eq!(page.memory_type(), memory_type);
+            bring_in(&mut page, 0, 5, &mut host);
+            host.0[0] = 99;
+            page.follow(Invalidations { all: invalidations.0, by_packets: invalidations.1 });
+            let state = bring_in(&mut page, 0, 6, &mut host).0;
+            let found = (state.replaced, state.changed, page.dword(0) == 99);
+            assert_eq!(found, expected, "{memory_type:?}, {invalidations:?}");
+        }
+    }
+
+    #[test]
+    fn stores_stay_in_the_copy_byte_by_byte_until_they_are_written_back() {
+        let (mut page, mut host) = (CachePage::new(SYSTEM), host());
+        assert!(page.store(70, 0b0110, 0xaabb_ccdd), "the page was clean");
+        assert!(!page.store(130, WHOLE, 0x1122_3344) && !page.store(131, WHOLE, 5));
+        assert_eq!(page.dirty_dwords(127).collect::<Vec<_>>(), [70]);
+        assert_eq!(page.dirty_dwords(128).collect::<Vec<_>>(), [130, 131]);
+        assert_eq!(page.dirty_dwords(0).count() + page.dirty_dwords(192).count(), 0);
+        host.0[70] = 0x0102_0304;
+        assert_eq!(page.peek(VA, 70, &mut host), 0x01bb_cc04);
+        bring_in(&mut page, 70, 5, &mut host);
+        assert_eq!(page.dword(70), 0x01bb_cc04);
+        let mut ranges = vec![(VA + 276, 5)];
+        page.dirty_ranges(VA, &mut ranges);
+        assert_eq!(ranges, [(VA + 276, 7), (VA + 520, 8)], "neighbours are merged");
+        assert_eq!((host.0[70], host.0[130]), (0x0102_0304, 130));
+        page.write_back(VA, &mut host);
+        assert_eq!((host.0[70], host.0[130], host.0[129]), (0x01bb_cc04, 0x1122_3344, 129));
+        assert_eq!(page.dirty_dwords(70).count() + page.dirty_dwords(130).count(), 0);
+        // A dword that was written whole stays cached, with no other of its line.
+        (host.0[130], host.0[129]) = (1, 2);
+        assert_eq!((page.peek(VA, 130, &mut host), page.peek(VA, 129, &mut host)), (0x1122_3344, 2));
+        page.follow(Invalidations { all: 1, by_packets: 1 });
+        assert_eq!(bits(bring_in(&mut page, 130, 6, &mut host).0), (0, 1 << 2, 0), "known since then");
+        assert!(page.store(0, 1, 1), "it is clean again");
+    }
+
+    #[test]
+    fn stores_of_system_scope_go_through_and_leave_other_bytes_dirty() {
+        let (mut page, mut host) = (CachePage::new(SYSTEM), host());
+        page.store(3, WHOLE, 0x1111_1111);
+        page.store_through(VA, 3, 0b0011, 0x2222_2222, &mut host);
+        assert_eq!((page.dword(3), host.0[3]), (0x1111_2222, 0x0000_2222));
+        let mut ranges = Vec::new();
+        page.dirty_ranges(VA, &mut ranges);
+        assert_eq!(ranges, [(VA + 14, 2)]);
+        page.store_through(VA, 4, WHOLE, 0x3333_3333, &mut host);
+        assert_eq!((host.0[4], host.0[5]), (0x3333_3333, 5));
+    }
+
+    /// What was stored, or seen, is kept; the rest is taken from the host.
+    #[test]
+    fn a_look_takes_what_nobody_has_looked_at() {
+        let (mut page, mut host) = (CachePage::new(SYSTEM), host());
+        bring_in(&mut page, 0, 5, &mut host);
+        page.store(70, 0b0011, 0xffff_ffff);
+        page.store(130, WHOLE, 7);
+        page.write_back(VA, &mut host);
+        page.store(140, WHOLE, 7);
+        (host.0[1], host.0[130], host.0[140]) = (99, 99, 99);
+        page.look(VA, &mut host);
+        let seen = [0, 1, 69, 70, 129, 130, 131, 140, 1023].map(|index| page.dword(index));
+        assert_eq!(seen, [0, 1, 69, 0xffff, 129, 7, 131, 7, 1023]);
+        page.follow(Invalidations { all: 1, by_packets: 1 });
+        host.0[1] = 98;
+        page.look(VA, &mut host);
+        assert_eq!(page.dword(1), 1, "known since it was cached");
+    }
+}

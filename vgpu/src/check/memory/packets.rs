@@ -6,7 +6,7 @@
 use super::access::COMMAND_PROCESSOR;
 use super::cells::piece;
 use super::finding::{Actor, Defect, MemoryFinding, OtherSide};
-use super::level_two::{PAGE_BYTES, PAGE_DWORDS};
+use super::level_two::PAGE_BYTES;
 use super::{MemoryChecker, Source};
 use crate::memory::HostMemory;
 use bitflags::bitflags;
@@ -230,7 +230,7 @@ impl MemoryChecker {
     fn newest_write(&self, va: u64) -> Option<OtherSide> {
         let index = self.page_indices.get(&(va / PAGE_BYTES))?;
         let place = (va % PAGE_BYTES / 4) as usize;
-        let write = self.pages[*index as usize].cells.newest(place.min(PAGE_DWORDS - 1))?;
+        let write = self.pages[*index as usize].cells.newest(place)?;
         Some(self.other_side(write.seen_wave, write.seen_site))
     }
 }

@@ -292,4 +292,126 @@ mod tests {
         assert_eq!(sets.outside(first, WHOLE), 0);
         assert_eq!(sets.outside(0, 1), 0);
     }
+
+    /// A reader: its wave, its instruction, and the bytes that it has read.
+    type Reader = (u32, u32, u8);
+
+    fn readers(sets: &ReaderSets, set: u32) -> Vec<Reader> {
+        let next = |at: &u32| Some(sets.nodes[*at as usize].parent);
+        let nodes = std::iter::successors(Some(set), next).take_while(|at| *at != 0);
+        let node = |at: u32| (sets.nodes[at as usize].earlier, sets.nodes[at as usize].mask);
+        nodes.map(node).map(|(earlier, mask)| (earlier.wave, earlier.sequence, mask)).collect()
+    }
+
+    /// What a list becomes with a reader that is ordered after all waves below `ordered_before` and after its own.
+    fn with_reader(list: &[Reader], (wave, sequence, mask): Reader, ordered_before: u32) -> Vec<Reader> {
+        if let Some((_, _, known)) = list.first().filter(|first| (first.0, first.1) == (wave, sequence)) {
+            return [&[(wave, sequence, known | mask)][..], &list[1..]].concat();
+        }
+        let is_covered =
+            |reader: &&Reader| (reader.0 == wave || reader.0 < ordered_before) && reader.2 & !mask == 0;
+        let kept = list.iter().filter(|reader| !is_covered(reader)).copied();
+        std::iter::once((wave, sequence, mask)).chain(kept).collect()
+    }
+
+    proptest::proptest! {
+        /// Reads, and at last a write, against plain lists; fewer readers than are looked at.
+        #[test]
+        fn sets_are_lists_without_what_later_reads_cover(
+            steps in proptest::collection::vec((0_u32..6, 1_u8..16, 0_u32..6, 0_u8..3), 1..40),
+            write in (0_u32..6, 1_u8..16, 0_u32..6),
+        ) {
+            let (mut sets, mut current, sites) = (ReaderSets::default(), Current::default(), Sites::default());
+            let (mut set, mut list) = (0, Vec::new());
+            for (wave, mask, ordered_before, same) in steps {
+                // Most steps are new instructions, the others further lanes of the last one.
+                if same != 0 || list.is_empty() {
+                    reads(&mut current, wave);
+                    current.ordered_before = ordered_before;
+                }
+                let reader = (current.wave, current.sequence, mask);
+                list = with_reader(&list, reader, current.ordered_before);
+                let from = set;
+                set = sets.add(from, mask, &mut current, &sites);
+                proptest::prop_assert_eq!(readers(&sets, set), list.clone());
+                proptest::prop_assert_eq!(sets.add(from, mask, &mut current, &sites), set, "another lane");
+            }
+            let (wave, mask, ordered_before) = write;
+            reads(&mut current, wave);
+            current.ordered_before = ordered_before;
+            let meets = |reader: &&Reader| {
+                reader.0 != wave && reader.0 >= ordered_before && reader.2 & mask != 0
+            };
+            let expected = list.iter().find(meets).map(|reader| (reader.0, reader.1));
+            for _ in 0..2 {
+                let found = sets.conflict(set, mask, &mut current, &sites);
+                let found = found.map(|found| (found.earlier.wave, found.earlier.sequence));
+                proptest::prop_assert_eq!(found, expected);
+            }
+            let rest = list.iter().map(|reader| (reader.0, reader.1, reader.2 & !mask));
+            let rest: Vec<_> = rest.filter(|reader| reader.2 != 0).collect();
+            let outside = sets.outside(set, mask);
+            proptest::prop_assert_eq!(readers(&sets, outside), rest);
+            let mut kept = outside;
+            let before = readers(&sets, kept);
+            sets.collect(std::iter::once(&mut kept));
+            proptest::prop_assert_eq!(readers(&sets, kept), before);
+        }
+    }
+
+    /// An answer is remembered for its own set, bytes and instruction, in one of few places.
+    #[test]
+    fn answers_about_other_sets_and_bytes_are_not_mixed_up() {
+        let (mut sets, mut current, sites) = (ReaderSets::default(), Current::default(), Sites::default());
+        reads(&mut current, 1);
+        let own = sets.add(0, 0b0010, &mut current, &sites);
+        // So many that the numbers of sets are far beyond the places, and one that shares the place of the first.
+        let mut others = Vec::new();
+        while others.last().is_none_or(|set| *set < 100 * CACHE_SLOTS as u32 + own) {
+            reads(&mut current, 2);
+            others.push(sets.add(0, 0b1100, &mut current, &sites));
+        }
+        let other = *others.last().unwrap();
+        assert_eq!((other - own) % CACHE_SLOTS as u32, 0);
+        reads(&mut current, 1);
+        for (set, mask, is_race) in [
+            (own, 0b0010, false),
+            (other, 0b0010, false),
+            (own, 0b1111, false),
+            (other, 0b1111, true),
+            (own, 0b1111, false),
+            (other, 0b0100, true),
+        ] {
+            let found = sets.conflict(set, mask, &mut current, &sites);
+            assert_eq!(found.is_some(), is_race, "{set}, {mask:#b}");
+        }
+        let whole = sets.add(own, 0b0001, &mut current, &sites);
+        let far = sets.add(other, 0b0001, &mut current, &sites);
+        assert_eq!((waves(&sets, whole), waves(&sets, far)), (vec![1, 1], vec![1, 2]));
+        let wider = sets.add(own, 0b0011, &mut current, &sites);
+        assert_eq!((readers(&sets, wider).len(), readers(&sets, wider)[0].2), (1, 0b0011));
+        // The next instruction is another wave's.
+        reads(&mut current, 2);
+        assert!(sets.conflict(own, 0b0010, &mut current, &sites).is_some());
+        assert!(sets.conflict(other, 0b1111, &mut current, &sites).is_none());
+    }
+
+    #[test]
+    fn a_race_is_worse_than_a_missing_wait_and_the_first_of_equals_is_kept() {
+        let conflict =
+            |defect, wave| Some(Conflict { earlier: Earlier { wave, sequence: 1, site: 0 }, defect });
+        let (race, other_race) = (conflict(Defect::Race, 1), conflict(Defect::Race, 2));
+        let (wait, other_wait) = (conflict(Defect::UnwaitedLoad, 3), conflict(Defect::UnwaitedStore, 4));
+        for (one, other, expected) in [
+            (None, None, None),
+            (race, None, race),
+            (None, wait, wait),
+            (wait, race, race),
+            (race, wait, race),
+            (race, other_race, race),
+            (wait, other_wait, wait),
+        ] {
+            assert_eq!(worse(one, other), expected);
+        }
+    }
 }

@@ -129,8 +129,12 @@ impl MemoryChecker {
             let own = gather(&bits, done) << (8 * (at & 3)) & byte_bits(mask);
             if own != 0 {
                 let index = self.page(at, host);
-                let page = self.pages[index].undefined.get_or_insert_with(|| Box::new(UndefinedPage::new()));
-                page.set((at % PAGE_BYTES / 4) as usize, mask, own, Some(origin));
+                let page = &mut self.pages[index];
+                let undefined = page.undefined.get_or_insert_with(|| {
+                    page.cache.look(page.va, host);
+                    Box::new(UndefinedPage::new())
+                });
+                undefined.set((at % PAGE_BYTES / 4) as usize, mask, own, Some(origin));
             }
             done += count;
         }

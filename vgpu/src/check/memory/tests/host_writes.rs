@@ -136,3 +136,56 @@ fn write_by_waves(memory_type: MemoryType) {
     assert!(rig.checker.dirty_ranges().is_empty());
     assert!(rig.checker.findings().is_empty(), "{:#?}", rig.checker.findings());
 }
+
+/// An atomic of system scope acts on memory, except on VRAM that GL2 keeps; a narrower one acts on GL2's copy.
+#[test]
+fn atomics_meet_the_hosts_write_by_scope_and_memory() {
+    for (memory_type, device, system) in
+        [(SYSTEM, 5, 9), (UNCACHED_SYSTEM, 9, 9), (SHARED, 9, 9), (VRAM, 5, 5)]
+    {
+        for (scope, expected) in [(Scope::Device, device), (Scope::System, system)] {
+            let mut rig = replaced(memory_type);
+            assert_eq!(rig.atomic(0, true, scope, BASE), expected, "{memory_type:?}, {scope:?}");
+            let is_seen = scope == Scope::System || memory_type.is_uncached;
+            assert_eq!(
+                rig.host.dword(BASE),
+                if is_seen { expected + 1 } else { 9 },
+                "{memory_type:?}, {scope:?}"
+            );
+        }
+    }
+}
+
+/// A look at one dword of a line shows what the host has replaced in all of it.
+#[test]
+fn a_host_write_is_met_in_the_line_that_another_dword_brings_in() {
+    for (at, looked_at) in [(0x314, 0x340), (0x300, 0x3fc), (0x3fc, 0x300), (0x0, 0x4)] {
+        let mut rig = Rig::on(SHARED);
+        rig.host.set(BASE + at, 5);
+        assert_eq!(rig.load(1, Scope::Cu, BASE + at), 5);
+        rig.host.set(BASE + at, 9);
+        assert_eq!(rig.load(0, Scope::System, BASE + looked_at), 0);
+        assert_eq!(rig.load(1, Scope::Cu, BASE + at), 5);
+        let told: Vec<_> =
+            rig.checker.take_findings().iter().map(|told| (told.defect, told.address)).collect();
+        assert_eq!(told, [(Defect::HostWriteBelowSystem, BASE + at)]);
+        assert_eq!(rig.load(1, Scope::Cu, BASE + looked_at), 0);
+        assert_eq!(rig.load(1, Scope::Cu, BASE + 0x20), 0);
+        assert_eq!(rig.defects(), [], "the others are as they were");
+    }
+}
+
+#[test]
+fn a_stale_dword_of_gl2_is_told_of_itself_alone() {
+    let mut rig = Rig::on(SYSTEM);
+    rig.host.set(BASE + 0x114, 5);
+    assert_eq!(rig.load(0, Scope::Cu, BASE + 0x114), 5);
+    rig.host.set(BASE + 0x114, 9);
+    for va in [BASE + 0x100, BASE + 0x110, BASE + 0x118] {
+        assert_eq!(rig.load(0, Scope::Cu, va), 0);
+    }
+    assert_eq!(rig.defects(), []);
+    assert_eq!(rig.load(0, Scope::Cu, BASE + 0x114), 5);
+    let [finding] = rig.checker.findings() else { panic!("{:#?}", rig.checker.findings()) };
+    assert_eq!((finding.defect, finding.address), (Defect::StaleLevelTwo, BASE + 0x114));
+}

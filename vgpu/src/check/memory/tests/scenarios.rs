@@ -11,15 +11,15 @@ const FLAG: u64 = BASE + 0x200;
 const EVERY: CacheActions = CacheActions::all();
 
 /// Runs the right or the wrong program. Returns what the consumer reads.
-type Program = fn(&mut Rig, bool) -> u32;
+pub type Program = fn(&mut Rig, bool) -> u32;
 
 /// One pair of programs.
-struct Pair {
-    name: &'static str,
-    defect: Defect,
+pub struct Pair {
+    pub name: &'static str,
+    pub defect: Defect,
     /// What the consumer reads in the right and in the wrong program.
     values: (u32, u32),
-    program: Program,
+    pub program: Program,
 }
 
 const fn pair(name: &'static str, defect: Defect, values: (u32, u32), program: Program) -> Pair {
@@ -57,7 +57,7 @@ fn pass(rig: &mut Rig, passing: &Passing) -> u32 {
     rig.load(1, Scope::Cu, DATA)
 }
 
-const PAIRS: &[Pair] = &[
+pub const PAIRS: &[Pair] = &[
     pair("flag without release wait", Defect::UnwaitedStore, (7, 7), |rig, right| {
         pass(rig, &Passing { no_release_wait: !right, ..Passing::default() })
     }),

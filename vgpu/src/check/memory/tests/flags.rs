@@ -1,0 +1,208 @@
+//! Flags and readers, byte by byte and class by class.
+
+use super::rig::{BASE, Rig};
+use crate::check::memory::{AccessKind, CacheActions, Defect, FINDINGS_MAX, Scope};
+
+type Program = fn(&mut Rig);
+
+/// Bytes of a flag, and plain accesses beside and over it; the place of the store that is met.
+const PROGRAMS: &[(&str, Program, Option<u64>)] = &[
+    (
+        "a plain store beside it",
+        |rig| {
+            rig.store_bytes(0, Scope::Device, BASE, &[1, 2]);
+            rig.store_bytes(1, Scope::Cu, BASE + 2, &[3, 4]);
+        },
+        None,
+    ),
+    (
+        "a plain store over it",
+        |rig| {
+            rig.store_bytes(0, Scope::Device, BASE, &[1, 2]);
+            rig.store_bytes(1, Scope::Cu, BASE + 1, &[3]);
+        },
+        Some(0x1008),
+    ),
+    (
+        "flags of too small a scope, beside each other",
+        |rig| {
+            rig.store_bytes(0, Scope::Se, BASE, &[1, 2]);
+            rig.store_bytes(1, Scope::Se, BASE + 2, &[3, 4]);
+        },
+        None,
+    ),
+    (
+        "flags of too small a scope",
+        |rig| {
+            rig.store_bytes(0, Scope::Se, BASE, &[1, 2]);
+            rig.store_bytes(1, Scope::Se, BASE, &[3, 4]);
+        },
+        Some(0x1008),
+    ),
+    (
+        "two flag loads",
+        |rig| {
+            rig.load(0, Scope::Se, BASE);
+            rig.load(1, Scope::Se, BASE);
+        },
+        None,
+    ),
+    (
+        "a flag load and a plain load",
+        |rig| {
+            rig.load(0, Scope::Device, BASE);
+            rig.load(1, Scope::Cu, BASE);
+        },
+        None,
+    ),
+    (
+        "half of a flag, replaced by a plain store",
+        |rig| {
+            rig.store(0, Scope::Device, BASE, 1);
+            rig.store_bytes(0, Scope::Cu, BASE, &[1, 2]);
+            rig.begin(1, AccessKind::Load, Scope::Cu);
+            rig.checker.load(0, BASE, &mut rig.host, &mut [0; 2]);
+        },
+        Some(0x1010),
+    ),
+    (
+        "the other half",
+        |rig| {
+            rig.store(0, Scope::Device, BASE, 1);
+            rig.store_bytes(0, Scope::Cu, BASE, &[1, 2]);
+            rig.begin(1, AccessKind::Load, Scope::Cu);
+            rig.checker.load(0, BASE + 2, &mut rig.host, &mut [0; 2]);
+        },
+        Some(0x1008),
+    ),
+    (
+        "both halves, one after the other",
+        |rig| {
+            rig.store_bytes(0, Scope::Device, BASE, &[1, 2]);
+            rig.store_bytes(0, Scope::Device, BASE + 2, &[1, 2]);
+            rig.begin(1, AccessKind::Load, Scope::Cu);
+            rig.checker.load(0, BASE, &mut rig.host, &mut [0; 2]);
+        },
+        Some(0x1010),
+    ),
+    (
+        "one half, twice",
+        |rig| {
+            rig.store_bytes(0, Scope::Device, BASE, &[1, 2]);
+            rig.store_bytes(0, Scope::Device, BASE, &[1, 2]);
+            rig.begin(1, AccessKind::Load, Scope::Cu);
+            rig.checker.load(0, BASE, &mut rig.host, &mut [0; 2]);
+        },
+        Some(0x1010),
+    ),
+    (
+        "a store and a load of one wave are two",
+        |rig| {
+            rig.store(0, Scope::Device, BASE, 1);
+            rig.load(0, Scope::Device, BASE);
+            rig.load(1, Scope::Cu, BASE);
+        },
+        Some(0x1008),
+    ),
+];
+
+#[test]
+fn flags_are_bytes_too() {
+    for (name, program, expected) in PROGRAMS {
+        let mut rig = Rig::new();
+        program(&mut rig);
+        let others = rig.checker.findings().iter().map(|finding| finding.other.map_or(0, |other| other.pc));
+        assert_eq!(others.collect::<Vec<_>>(), expected.iter().copied().collect::<Vec<_>>(), "{name}");
+        assert!(rig.defects().is_empty() || rig.defects() == [Defect::Race], "{name}");
+    }
+}
+
+/// A plain load, or an atomic of its own, leaves what others meet.
+#[test]
+fn a_plain_load_meets_atomics_and_leaves_them() {
+    for is_lds in [false, true] {
+        let load = |rig: &mut Rig, wave| {
+            if is_lds {
+                assert!(rig.lds(wave, AccessKind::LdsLoad, 0, 4));
+            } else {
+                rig.load(wave, Scope::Cu, BASE);
+            }
+        };
+        let mut rig = Rig::new();
+        match is_lds {
+            true => assert!(rig.lds(0, AccessKind::LdsAtomic { returns: false }, 0, 4)),
+            false => assert_eq!(rig.atomic(0, false, Scope::Device, BASE), 0),
+        }
+        rig.checker.take_findings();
+        load(&mut rig, 0);
+        rig.checker.take_findings();
+        load(&mut rig, 1);
+        assert_eq!(rig.defects(), [Defect::Race], "{is_lds}");
+        assert_eq!(rig.checker.findings()[0].other.map(|other| other.pc), Some(0x1008));
+    }
+}
+
+/// Loads of two classes complete in their own order: the later one does not vouch for the earlier one.
+#[test]
+fn a_vector_load_does_not_vouch_for_a_scalar_load() {
+    for (is_waited, expected) in [(false, vec![Defect::UnwaitedScalarLoad]), (true, vec![])] {
+        let mut rig = Rig::new();
+        rig.place(1, 0);
+        rig.scalar_load(0, BASE);
+        if is_waited {
+            rig.wait_scalar_loads(0);
+        }
+        rig.load(0, Scope::Cu, BASE);
+        rig.wait_loads(0);
+        rig.barrier(&[0, 1]);
+        rig.store(1, Scope::Cu, BASE, 1);
+        assert_eq!(rig.defects(), expected);
+    }
+}
+
+/// Bytes that a wave of the next dispatch reads from a settled line, and one that a concurrent wave stores.
+#[test]
+fn readers_of_a_settled_line_are_known_by_their_bytes() {
+    for (at, len) in [(5, 1), (6, 2), (4, 4), (4, 8), (7, 1)] {
+        for stored in 0..16 {
+            let mut rig = Rig::new();
+            rig.store(0, Scope::Cu, BASE + 64, 1);
+            rig.acquire(CacheActions::all());
+            rig.second_dispatch(1);
+            rig.begin(2, AccessKind::Load, Scope::Cu);
+            rig.checker.load(0, BASE + at, &mut rig.host, &mut vec![0; len]);
+            rig.store_bytes(1, Scope::Cu, BASE + stored, &[1]);
+            let is_read = (at..at + len as u64).contains(&stored);
+            assert_eq!(
+                rig.defects() == [Defect::Race],
+                is_read,
+                "{len} bytes at {at}, one stored at {stored}"
+            );
+        }
+    }
+}
+
+/// Only what has system scope announces its line.
+#[test]
+fn a_narrower_atomic_announces_nothing() {
+    for (scope, expected) in [(Scope::Device, vec![]), (Scope::System, vec![Defect::UnreleasedLine])] {
+        let mut rig = Rig::new();
+        rig.store(0, Scope::Cu, BASE, 7);
+        rig.wait_stores(0);
+        rig.atomic(0, true, scope, BASE + 4);
+        assert_eq!(rig.defects(), expected, "{scope:?}");
+    }
+}
+
+#[test]
+fn what_is_too_much_is_counted() {
+    let mut rig = Rig::new();
+    for _ in 0..FINDINGS_MAX {
+        rig.load(0, Scope::Cu, BASE + 2);
+    }
+    assert_eq!((rig.checker.findings().len(), rig.checker.dropped_findings()), (FINDINGS_MAX, 0));
+    (0..3).for_each(|_| assert_eq!(rig.load(0, Scope::Cu, BASE + 2), 0));
+    assert_eq!((rig.checker.findings().len(), rig.checker.dropped_findings()), (FINDINGS_MAX, 3));
+    assert_eq!(rig.checker.take_findings().len(), FINDINGS_MAX);
+    assert_eq!(rig.checker.dropped_findings(), 0);
+}
