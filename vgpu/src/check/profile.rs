@@ -174,10 +174,10 @@ fn width_bytes(instruction: &Instruction) -> u64 {
         _ => {
             let digits = suffix.trim_start_matches(|one: char| !one.is_ascii_digit());
             let bits: Option<u64> = digits.parse().ok();
-            bits.map_or_else(
-                || u64::from(instruction.opcode.operands().destination.bits()) / 8,
-                |bits| bits / 8,
-            )
+            // Formatted accesses, as wide as their registers.
+            let operands = instruction.opcode.operands();
+            let data = if name.contains("store") { operands.sources[1] } else { operands.destination };
+            bits.unwrap_or(u64::from(data.bits())) / 8
         }
     }
 }
@@ -365,15 +365,102 @@ mod tests {
         assert_eq!(profile.places().len(), PLACES_MAX);
     }
 
-    /// Words of llvm-mc 19.
+    /// Words of llvm-mc 19: class, and bytes of a lane or, of a scalar load, of the wave.
     #[test]
     fn bytes_are_those_of_memory() {
-        let width = |words: &[u32]| Counted::new(&zrt_isa::decode(words).unwrap()).width_bytes;
-        // global_load_b128 v[0:3], v0, s[4:5]
-        assert_eq!(width(&[0xEE05_C004, 0, 0]), 16);
-        // global_load_u8 v1, v0, s[4:5]
-        assert_eq!(width(&[0xEE04_0004, 1, 0]), 1);
-        // s_load_b128 s[4:7], s[0:1], 0x0
-        assert_eq!(width(&[0xF400_4100, 0xF800_0000]), 16);
+        use Class::{Atomic, None as Nothing, Scalar, Scratch, VectorLoad, VectorStore};
+        for (words, class, bytes) in [
+            (&[0xEE04_0004, 1, 0][..], VectorLoad, 1), // global_load_u8 v1, v0, s[4:5]
+            (&[0xEE04_4004, 1, 0], VectorLoad, 1),     // global_load_i8 v1, v0, s[4:5]
+            (&[0xEE08_8004, 1, 0], VectorLoad, 1),     // global_load_d16_hi_i8 v1, v0, s[4:5]
+            (&[0xEE04_8004, 1, 0], VectorLoad, 2),     // global_load_u16 v1, v0, s[4:5]
+            (&[0xEE04_C004, 1, 0], VectorLoad, 2),     // global_load_i16 v1, v0, s[4:5]
+            (&[0xEE08_C004, 1, 0], VectorLoad, 2),     // global_load_d16_hi_b16 v1, v0, s[4:5]
+            (&[0xEE05_0004, 1, 0], VectorLoad, 4),     // global_load_b32 v1, v0, s[4:5]
+            (&[0xEE05_8004, 2, 0], VectorLoad, 12),    // global_load_b96 v[2:4], v0, s[4:5]
+            (&[0xEE05_C004, 4, 0], VectorLoad, 16),    // global_load_b128 v[4:7], v0, s[4:5]
+            (&[0xEE06_0004, 0x80_0000, 0], VectorStore, 1), // global_store_b8 v0, v1, s[4:5]
+            (&[0xEE09_4004, 0x80_0000, 0], VectorStore, 2), // global_store_d16_hi_b16 v0, v1, s[4:5]
+            (&[0xEE07_4004, 0x200_0000, 0], VectorStore, 16), // global_store_b128 v0, v[4:7], s[4:5]
+            (&[0xEE0D_4004, 0x80_0000, 0], Atomic, 4), // global_atomic_add_u32 v0, v1, s[4:5]
+            (&[0xEE10_C004, 0x100_0000, 0], Atomic, 8), // global_atomic_add_u64 v0, v[2:3], s[4:5]
+            (&[0xEE16_4004, 0x80_0000, 0], Atomic, 4), // global_atomic_pk_add_f16 v0, v1, s[4:5]
+            (&[0xEE16_8004, 0x80_0000, 0], Atomic, 4), // global_atomic_pk_add_bf16 v0, v1, s[4:5]
+            (&[0xEE10_8004, 0x200_0000, 0], Atomic, 8), // global_atomic_cmpswap_b64 v0, v[4:7], s[4:5]
+            (&[0xEC05_007C, 2, 0], VectorLoad, 4),     // flat_load_b32 v2, v[0:1]
+            (&[0xEC06_C07C, 0x100_0000, 0], VectorStore, 8), // flat_store_b64 v[0:1], v[2:3]
+            (&[0xED05_007C, 0x2_0002, 0], Scratch, 4), // scratch_load_b32 v2, v0, off
+            (&[0xED07_407C, 0x200_0000, 0], Scratch, 16), // scratch_store_b128 off, v[4:7], off
+            (&[0xC404_007C, 0x4080_0801, 0], VectorLoad, 1), // buffer_load_u8 v1, v0, s[4:7], null offen
+            (&[0xC400_807C, 0x8080_0801, 0], VectorLoad, 12), // buffer_load_format_xyz v[1:3], v0, s[4:7], null idxen
+            (&[0xC402_407C, 0x8080_0801, 0], VectorLoad, 4), // buffer_load_d16_format_xy v1, v0, s[4:7], null idxen
+            (&[0xC401_007C, 0x8080_0801, 0], VectorStore, 4), // buffer_store_format_x v1, v0, s[4:7], null idxen
+            (&[0xC40D_407C, 0x4080_0801, 0], Atomic, 4), // buffer_atomic_add_u32 v1, v0, s[4:7], null offen
+            (&[0xF401_0100, 0xF800_0000], Scalar, 1),    // s_load_i8 s4, s[0:1], 0x0
+            (&[0xF401_6100, 0xF800_0000], Scalar, 2),    // s_load_u16 s4, s[0:1], 0x0
+            (&[0xF400_A100, 0xF800_0000], Scalar, 12),   // s_load_b96 s[4:6], s[0:1], 0x0
+            (&[0xF400_8100, 0xF800_0000], Scalar, 64),   // s_load_b512 s[4:19], s[0:1], 0x0
+            (&[0xF402_0100, 0xF800_0000], Scalar, 4),    // s_buffer_load_b32 s4, s[0:3], 0x0
+            (&[0xF404_C000, 0xF800_0000], Nothing, 0),   // s_prefetch_data s[0:1], 0x0, null, 0
+            (&[0xEE0A_C07C, 0x8_0000, 0], Nothing, 0),   // global_inv scope:SCOPE_DEV
+            (&[0xEE0B_007C, 0xC_0000, 0], Nothing, 0),   // global_wb scope:SCOPE_SYS
+            (&[0xEE13_C07C, 0x4_0000, 0], Nothing, 0),   // global_wbinv scope:SCOPE_SE
+        ] {
+            let instruction = zrt_isa::decode(words).unwrap();
+            let counted = Counted::new(&instruction);
+            assert_eq!((counted.class, counted.width_bytes), (class, bytes), "{instruction}");
+        }
+        // Neither an access of LDS nor another instruction is one of memory: ds_load_b64 v[2:3], v0; s_nop 0.
+        for words in [&[0xD9D8_0000, 0x0200_0000][..], &[0xBF80_0000]] {
+            assert_eq!(Counted::new(&zrt_isa::decode(words).unwrap()).class, Class::None);
+        }
+    }
+
+    /// Two halves of a wave64 are one instruction; a scalar load is made once, other accesses by each lane.
+    #[test]
+    fn every_class_has_its_sum_in_the_text() {
+        let mut profile = Profile::default();
+        let mut count = |words: &[u32]| {
+            let instruction = zrt_isa::decode(words).unwrap();
+            profile.count(&Counted::new(&instruction), true, 3, None);
+            profile.count(&Counted::new(&instruction), false, 5, None);
+        };
+        count(&[0xEE05_C004, 4, 0]); // global_load_b128 v[4:7], v0, s[4:5]
+        count(&[0xEE06_8004, 0x80_0000, 0]); // global_store_b32 v0, v1, s[4:5]
+        count(&[0xEE10_C004, 0x100_0000, 0]); // global_atomic_add_u64 v0, v[2:3], s[4:5]
+        count(&[0xF400_8100, 0xF800_0000]); // s_load_b512 s[4:19], s[0:1], 0x0
+        count(&[0xED06_807C, 0x80_0000, 0]); // scratch_store_b32 off, v1, off
+        let lds = zrt_isa::decode(&[0xD938_0201, 0x0004_0200]).unwrap(); // ds_store_2addr_b64 v0, v[2:3], v[4:5]
+        for (is_first, kind) in [(true, LdsKind::Store), (false, LdsKind::Store), (true, LdsKind::Atomic)] {
+            let lanes = LdsLanes { kind, width_bytes: 8, addresses: &[(0, 0), (1, 128), (17, 8)] };
+            // Lanes 0 and 1 use the same two banks; lane 17 is served in another cycle.
+            let passes = profile.count(&Counted::new(&lds), is_first, 3, Some(lanes));
+            assert_eq!(passes, Some(LdsPasses { cycles: 3, ideal: 2 }));
+        }
+        let lanes = LdsLanes { kind: LdsKind::Load, width_bytes: 1, addresses: &[(0, 0)] };
+        profile.count(&Counted::new(&lds), true, 1, Some(lanes));
+        assert_eq!(
+            profile.text(),
+            r#"{"wave_instructions":8,"opcodes":{"ds_store_2addr_b64":3,"global_atomic_add_u64":1,"global_load_b128":1,"global_store_b32":1,"s_load_b512":1,"scratch_store_b32":1},"places":[],"bytes":{"vector_load":128,"vector_store":32,"atomic":64,"scalar_load":64,"scratch":32,"lds_load":1,"lds_store":72},"lds":{"accesses":3,"cycles":10,"cycles_without_conflict":7}}"#
+        );
+    }
+
+    /// 12 and 16 bytes are served eight lanes at a time, and a lane of a narrow access has a dword.
+    #[test]
+    fn passes_depend_on_lanes_and_dwords() {
+        assert_eq!(cycles(1, |lane| lane), (1, 1), "four lanes in a dword");
+        assert_eq!(cycles(2, |lane| 128 * lane), (32, 1));
+        assert_eq!(cycles(8, |lane| 128 * lane), (32, 2));
+        assert_eq!(cycles(12, |lane| 12 * lane), (4, 4));
+        assert_eq!(cycles(12, |lane| 16 * lane), (4, 4));
+        assert_eq!(cycles(16, |lane| 32 * lane), (8, 4));
+        assert_eq!(lds_cycles(4, &[]), (0, 0));
+        assert_eq!(lds_cycles(8, &[(15, 0), (16, 128)]), (2, 2), "in two passes");
+        assert_eq!(lds_cycles(8, &[(14, 0), (15, 128)]), (2, 1), "in one, with a conflict");
+        assert_eq!(lds_cycles(16, &[(7, 0), (8, 128)]), (2, 2));
+        assert_eq!(lds_cycles(16, &[(6, 0), (7, 128)]), (2, 1));
+        // A dword's bank is its number modulo 32; both dwords of an unaligned access count.
+        assert_eq!(lds_cycles(8, &[(0, 124), (1, 256)]), (2, 1));
+        assert_eq!(lds_cycles(8, &[(0, 124), (1, 260)]), (1, 1));
     }
 }
