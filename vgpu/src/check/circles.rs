@@ -377,4 +377,182 @@ mod tests {
         }
         panic!("no look was begun");
     }
+
+    const PLACE: Place = Place { program_va: 0x1000, next: 3 };
+
+    /// A search that has just begun, with a million instructions before it.
+    fn looking() -> Circles {
+        let mut circles = silent();
+        circles.turn_ended(0, PLACE, LOOK_AFTER_INSTRUCTIONS, &Wave::new(), || Some(Vec::new()));
+        assert!(circles.is_looking());
+        circles
+    }
+
+    #[test]
+    fn a_search_begins_after_its_pause_and_pauses_double_up_to_a_limit() {
+        let mut circles = silent();
+        circles.turn_ended(0, PLACE, 999_999, &Wave::new(), || None);
+        assert!(!circles.is_looking());
+        circles.turn_ended(0, PLACE, 1, &Wave::new(), || None);
+        assert!(circles.is_looking());
+        let pause = |looks| Circles { looks, ..Circles::default() }.pause();
+        let millions = [0, 1, 2, 5, 6, 7, 31, 32, 33, 64, u32::MAX].map(|looks| pause(looks) / 1_000_000);
+        assert_eq!(millions, [1, 2, 4, 32, 64, 64, 64, 64, 64, 64, 64]);
+        // Other work begins with the first pause again.
+        circles.change();
+        circles.restart();
+        assert!(circles.is_host_silent());
+        circles.turn_ended(0, PLACE, 1_000_000, &Wave::new(), || None);
+        assert!(circles.is_looking());
+        circles.silence_host(false);
+        assert!(!circles.is_looking() && !circles.is_host_silent());
+        circles.turn_ended(0, PLACE, 1_000_000, &Wave::new(), || None);
+        assert!(!circles.is_looking(), "the host may write");
+    }
+
+    /// A million instructions, and 20,000 for each wave.
+    #[test]
+    fn a_search_ends_when_it_takes_too_long_or_too_much() {
+        for (instructions, goes_on) in [([1_020_000, 20_000], true), ([1_020_000, 20_001], false)] {
+            let mut circles = looking();
+            circles.turn_ended(0, PLACE, instructions[0], &Wave::new(), || Some(Vec::new()));
+            assert!(circles.is_looking());
+            circles.turn_ended(1, PLACE, instructions[1], &Wave::new(), || Some(Vec::new()));
+            assert_eq!(circles.is_looking(), goes_on, "{instructions:?}");
+        }
+        let mut circles = looking();
+        circles.turn_ended(0, PLACE, 1_020_001, &Wave::new(), || Some(Vec::new()));
+        assert!(!circles.is_looking());
+        for (bytes, goes_on) in [(0, true), (1, false)] {
+            let mut circles = looking();
+            circles.turn_ended(0, PLACE, 1, &Wave::new(), || Some(vec![0; SCRATCH_BYTES_MAX]));
+            assert!(circles.is_looking());
+            circles.turn_ended(1, PLACE, 1, &Wave::new(), || Some(vec![0; bytes]));
+            assert_eq!(circles.is_looking(), goes_on, "{bytes} more");
+        }
+        let mut circles = looking();
+        circles.turn_ended(0, PLACE, 1, &Wave::new(), || None);
+        assert!(!circles.is_looking(), "scratch that cannot be read proves nothing");
+    }
+
+    /// Everything that a program can tell apart is compared, and nothing else.
+    #[test]
+    fn a_wave_is_back_where_its_state_is_what_it_was() {
+        type Change = fn(&mut Wave);
+        let changes: [(Change, bool); 14] = [
+            (|_| {}, true),
+            (|wave| wave.scalar[0] ^= 1, false),
+            (|wave| wave.scalar[usize::from(NULL) - 1] ^= 1, false),
+            (|wave| wave.scalar[usize::from(NULL)] ^= 1, true),
+            (|wave| wave.scalar[usize::from(NULL) + 1] ^= 1, false),
+            (|wave| wave.scalar[127] ^= 1, false),
+            (|wave| wave.scalar[128] ^= 1, true),
+            (|wave| wave.scc = !wave.scc, false),
+            (|wave| wave.mode ^= 1, false),
+            (|wave| wave.is_high = !wave.is_high, false),
+            (|wave| wave.vector[255].0[31] ^= 1, false),
+            (|wave| wave.other_half.as_mut().unwrap()[255].0[31] ^= 1, false),
+            (|wave| wave.other_half = None, false),
+            (|wave| wave.executed += 1, true),
+        ];
+        for (index, (change, is_same)) in changes.into_iter().enumerate() {
+            let mut circles = looking();
+            let mut wave = Wave { other_half: Some(crate::shader::wave::vector_bank()), ..Wave::new() };
+            assert!(!circles.is_back(0, &wave), "it has not begun");
+            circles.turn_ended(0, PLACE, 1, &wave, || Some(vec![7]));
+            change(&mut wave);
+            assert_eq!(circles.is_back(0, &wave), is_same, "change {index}");
+            assert!(!circles.is_back(1, &wave), "another wave");
+            assert_eq!((circles.start(0), circles.start(1)), (Some(PLACE), None));
+            circles.turn_ended(0, PLACE, 1, &wave, || Some(vec![7]));
+            assert_eq!(circles.is_closed(0), is_same, "change {index}");
+            assert_eq!(circles.has_news(), is_same, "change {index}");
+            assert!(!circles.has_news(), "news are told once");
+            assert_eq!(circles.start(0), (!is_same).then_some(PLACE), "change {index}");
+        }
+    }
+
+    #[test]
+    fn a_circle_is_closed_at_its_start_with_its_scratch_and_stays_so() {
+        let wave = Wave::new();
+        for (place, scratch, is_closed) in [
+            (PLACE, 7, true),
+            (PLACE, 8, false),
+            (Place { next: 4, ..PLACE }, 7, false),
+            (Place { program_va: 0x1004, ..PLACE }, 7, false),
+        ] {
+            let mut circles = looking();
+            circles.turn_ended(0, PLACE, 1, &wave, || Some(vec![7]));
+            circles.turn_ended(0, place, 1, &wave, || Some(vec![scratch]));
+            assert_eq!((circles.is_closed(0), circles.is_closed(1)), (is_closed, false), "{place:?}");
+            if is_closed {
+                // Scratch is not read again.
+                circles.turn_ended(0, PLACE, 1, &wave, || None);
+                assert!(circles.is_closed(0) && circles.is_looking());
+            }
+        }
+    }
+
+    /// A proof of one wave, which polls at `count` instructions in each round.
+    fn proved(count: u64) -> Circles {
+        let mut circles = looking();
+        assert!(!circles.confirm(), "the first half");
+        for _ in 0..2 {
+            circles.poll(0, 0x2000);
+            circles.load(0, 0x9000, false, &[1]);
+            circles.turn_ended(0, PLACE, 1, &Wave::new(), || Some(Vec::new()));
+            for pc in 0..count {
+                circles.poll(0, 0x1000 + 4 * pc);
+                circles.load(0, 0x8000 + pc, pc % 2 == 1, &[1, 2, 3, 4, 5]);
+                circles.load(0, 0x8800, false, &[9]);
+            }
+            circles.load(1, 0x8000, false, &[1]);
+        }
+        assert!(circles.confirm());
+        circles
+    }
+
+    #[test]
+    fn the_loads_of_the_circle_are_told_first_lanes_alone_and_eight_at_most() {
+        assert!(looking().loads(0).is_empty(), "nothing is proved");
+        assert!(!Circles::default().confirm(), "nothing is looked for");
+        let load = |pc: u64| {
+            let is_lds = pc % 2 == 1;
+            SeenLoad { pc: 0x1000 + 4 * pc, address: 0x8000 + pc, is_lds, value: 0x0403_0201 }
+        };
+        // What was loaded before the circle began is no part of it; in its second round it is.
+        let before = SeenLoad { pc: 0x2000, address: 0x9000, is_lds: false, value: 1 };
+        let mut expected: Vec<_> = (0..3).map(load).collect();
+        expected.push(before);
+        assert_eq!(proved(3).loads(0), expected);
+        assert_eq!(proved(9).loads(0), (0..8).map(load).collect::<Vec<_>>());
+        assert!(proved(1).loads(1).is_empty());
+    }
+
+    #[test]
+    fn a_proof_stays_whatever_happens() {
+        let mut circles = proved(1);
+        let loads = circles.loads(0).to_vec();
+        circles.change();
+        circles.poll(0, 0x3000);
+        circles.load(0, 0x9000, false, &[1]);
+        circles.turn_ended(0, PLACE, u64::MAX / 2, &Wave::new(), || None);
+        assert_eq!(circles.loads(0), loads);
+        assert!(!circles.is_looking() && !circles.has_news());
+        assert_eq!(circles.start(0), None);
+    }
+
+    #[test]
+    fn the_last_value_of_a_location_is_told() {
+        let mut circles = looking();
+        circles.confirm();
+        circles.turn_ended(0, PLACE, 1, &Wave::new(), || Some(Vec::new()));
+        for value in [5, 6] {
+            circles.poll(0, 0x1000);
+            circles.load(0, 0x8000, true, &[value]);
+        }
+        circles.turn_ended(0, PLACE, 1, &Wave::new(), || Some(Vec::new()));
+        assert!(circles.confirm());
+        assert_eq!(circles.loads(0), [SeenLoad { pc: 0x1000, address: 0x8000, is_lds: true, value: 6 }]);
+    }
 }

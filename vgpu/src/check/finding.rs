@@ -221,4 +221,74 @@ mod tests {
         assert_eq!(log.text().lines().count(), FINDINGS_MAX + 1);
         assert!(log.text().ends_with("{\"dropped\":3}\n"));
     }
+
+    #[test]
+    fn a_line_has_every_field() {
+        let log = FindingLog::default();
+        log.add(finding(0x1010, "v4"));
+        let other =
+            Finding { other_pc: Some(8), lane: None, register: None, address: Some(16), ..finding(1, "") };
+        log.add(other);
+        assert_eq!(
+            log.text(),
+            r#"{"rule":"counters","what":"v4 is read","remedy":"s_wait_loadcnt 0","pc":4112,"code_va":4096,"launched_at":8192,"instruction":"v_mov_b32_e32 v0, v4","other_pc":null,"workgroup":[1,2,3],"wave":0,"lane":5,"register":"v4","address":null,"seed":9,"count":1}
+{"rule":"counters","what":"v4 is read","remedy":"s_wait_loadcnt 0","pc":1,"code_va":4096,"launched_at":8192,"instruction":"v_mov_b32_e32 v0, v4","other_pc":8,"workgroup":[1,2,3],"wave":0,"lane":null,"register":null,"address":16,"seed":9,"count":1}
+"#
+        );
+    }
+
+    /// The place in the schedule and the lane are those of the first one; rule, places, register and remedy tell
+    /// findings apart.
+    #[test]
+    fn findings_are_the_same_by_rule_places_register_and_remedy() {
+        let first = finding(0x1010, "v4");
+        for (other, is_same) in [
+            (Finding { lane: Some(9), wave: 3, workgroup: [0; 3], address: Some(4), ..first.clone() }, true),
+            (Finding { what: "another".to_owned(), ..first.clone() }, true),
+            (Finding { rule: Rule::Race, ..first.clone() }, false),
+            (Finding { pc: 0x1014, ..first.clone() }, false),
+            (Finding { other_pc: Some(1), ..first.clone() }, false),
+            (Finding { register: None, ..first.clone() }, false),
+            (Finding { remedy: "s_wait_dscnt 0".to_owned(), ..first.clone() }, false),
+        ] {
+            let log = FindingLog::default();
+            log.add(Finding { count: 2, ..first.clone() });
+            log.add(Finding { count: 3, ..other.clone() });
+            assert_eq!(log.len(), if is_same { 1 } else { 2 }, "{other:?}");
+            assert_eq!(log.lock().findings[0].count, if is_same { 5 } else { 2 }, "{other:?}");
+        }
+    }
+
+    #[test]
+    fn a_rule_is_broken_at_its_instruction() {
+        let log = FindingLog::default();
+        assert!(!log.has(Rule::Counters, 0x1010));
+        log.add(finding(0x1010, "v4"));
+        assert!(log.has(Rule::Counters, 0x1010));
+        assert!(!log.has(Rule::Race, 0x1010) && !log.has(Rule::Counters, 0x1014));
+    }
+
+    #[test]
+    fn rules_have_the_names_of_the_report() {
+        let names =
+            ["counters", "hazard", "uninitialised", "race", "visibility", "bounds", "progress", "advice"];
+        assert_eq!(Rule::ALL.iter().map(ToString::to_string).collect::<Vec<_>>(), names);
+        for (rule, name) in Rule::ALL.iter().zip(names) {
+            assert_eq!(serde_json::to_value(rule).unwrap(), name);
+        }
+    }
+
+    /// The last finding that has room, repetitions of it, and what is dropped with its count.
+    #[test]
+    fn repetitions_of_what_is_kept_still_count() {
+        let log = FindingLog::default();
+        (0..FINDINGS_MAX as u64 - 1).for_each(|pc| log.add(finding(pc, "v0")));
+        log.add(finding(u64::MAX, "v0"));
+        log.add(finding(u64::MAX, "v0"));
+        assert_eq!((log.len(), log.lock().dropped), (FINDINGS_MAX, 0));
+        assert_eq!(log.lock().findings[FINDINGS_MAX - 1].count, 2);
+        log.add(Finding { count: 4, ..finding(u64::MAX - 1, "v0") });
+        assert_eq!((log.len(), log.lock().dropped), (FINDINGS_MAX, 4));
+        assert!(log.text().ends_with("\n{\"dropped\":4}\n"));
+    }
 }

@@ -447,3 +447,6 @@ fn blame(kind: &WaveFaultKind) -> Option<(Rule, &'static str)> {
         | WaveFaultKind::BufferDescriptor(_) => return None,
     })
 }
+
+#[cfg(test)]
+mod tests;

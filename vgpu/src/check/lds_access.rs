@@ -285,4 +285,128 @@ mod tests {
         // ds_bpermute_b32 v1, v0, v2
         assert_eq!(of(&[0xDACC_0000, 0x0100_0200]), None);
     }
+
+    /// Words of llvm-mc 19, with v0 = 16 and 64 in lanes 0 and 2.
+    #[test]
+    fn every_form_has_its_kind_width_and_addresses() {
+        use LdsKind::{Atomic, Load, Store};
+        for (words, kind, width, addresses) in [
+            ([0xD878_0000, 0x0000_0100], Store, 1, vec![(0, 16), (2, 64)]), // ds_store_b8 v0, v1
+            ([0xDA80_0000, 0x0000_0100], Store, 1, vec![(0, 16), (2, 64)]), // ds_store_b8_d16_hi v0, v1
+            ([0xDA84_0002, 0x0000_0100], Store, 2, vec![(0, 18), (2, 66)]), // ds_store_b16_d16_hi v0, v1 offset:2
+            ([0xD8E4_0000, 0x0100_0000], Load, 1, vec![(0, 16), (2, 64)]),  // ds_load_i8 v1, v0
+            ([0xDA8C_0000, 0x0100_0000], Load, 1, vec![(0, 16), (2, 64)]),  // ds_load_u8_d16_hi v1, v0
+            ([0xD8EC_0000, 0x0100_0000], Load, 2, vec![(0, 16), (2, 64)]),  // ds_load_i16 v1, v0
+            ([0xDA98_0000, 0x0100_0000], Load, 2, vec![(0, 16), (2, 64)]),  // ds_load_u16_d16 v1, v0
+            ([0xD8D8_0000, 0x0100_0000], Load, 4, vec![(0, 16), (2, 64)]),  // ds_load_b32 v1, v0
+            ([0xDBF8_0000, 0x0200_0000], Load, 12, vec![(0, 16), (2, 64)]), // ds_load_b96 v[2:4], v0
+            // ds_store_b128 v0, v[2:5] offset:65535
+            ([0xDB7C_FFFF, 0x0000_0200], Store, 16, vec![(0, 65_551), (2, 65_599)]),
+            // ds_store_2addr_b64 v0, v[2:3], v[4:5] offset0:1 offset1:2
+            ([0xD938_0201, 0x0004_0200], Store, 8, vec![(0, 24), (2, 72), (0, 32), (2, 80)]),
+            // ds_store_2addr_stride64_b32 v0, v2, v3 offset0:1 offset1:2
+            ([0xD83C_0201, 0x0003_0200], Store, 4, vec![(0, 272), (2, 320), (0, 528), (2, 576)]),
+            // ds_load_2addr_b32 v[2:3], v0 offset0:255 offset1:2
+            ([0xD8DC_02FF, 0x0200_0000], Load, 4, vec![(0, 1036), (2, 1084), (0, 24), (2, 72)]),
+            // ds_load_2addr_stride64_b64 v[2:5], v0 offset0:1
+            ([0xD9E0_0001, 0x0200_0000], Load, 8, vec![(0, 528), (2, 576), (0, 16), (2, 64)]),
+            // ds_storexchg_2addr_rtn_b64 v[2:5], v0, v[6:7], v[8:9] offset1:1
+            ([0xD9B8_0100, 0x0208_0600], Atomic, 8, vec![(0, 16), (2, 64), (0, 24), (2, 72)]),
+            ([0xD840_0000, 0x0002_0100], Atomic, 4, vec![(0, 16), (2, 64)]), // ds_cmpstore_b32 v0, v1, v2
+            ([0xD900_0000, 0x0000_0200], Atomic, 8, vec![(0, 16), (2, 64)]), // ds_add_u64 v0, v[2:3]
+            ([0xD94C_0000, 0x0000_0200], Atomic, 8, vec![(0, 16), (2, 64)]), // ds_max_num_f64 v0, v[2:3]
+            ([0xDA68_0000, 0x0000_0100], Atomic, 4, vec![(0, 16), (2, 64)]), // ds_pk_add_f16 v0, v1
+            ([0xD8F4_0000, 0x0300_0000], Atomic, 4, vec![(0, 32)]),          // ds_consume v3
+            ([0xDAC4_0008, 0x0100_0000], Load, 4, vec![(0, 40), (2, 48)]),   // ds_load_addtid_b32 v1 offset:8
+        ] {
+            assert_eq!(of(&words), Some((kind, width, addresses)), "{}", zrt_isa::decode(&words).unwrap());
+        }
+        for words in [
+            [0xD8D4_0000, 0x0100_0000], // ds_swizzle_b32 v1, v0
+            [0xDAC8_0000, 0x0100_0200], // ds_permute_b32 v1, v0, v2
+            [0xD850_0000, 0x0000_0000], // ds_nop
+        ] {
+            assert_eq!(of(&words), None, "{}", zrt_isa::decode(&words).unwrap());
+        }
+        // An exchange leaves nothing of what was; another atomic may.
+        let forgets = |words: &[u32]| LdsShape::of(&zrt_isa::decode(words).unwrap()).unwrap().forgets;
+        assert!(forgets(&[0xD8B4_0000, 0x0100_0200]), "ds_storexchg_rtn_b32 v1, v0, v2");
+        assert!(!forgets(&[0xD840_0000, 0x0002_0100]), "ds_cmpstore_b32 v0, v1, v2");
+        assert!(!forgets(&[0xD878_0000, 0x0000_0100]), "ds_store_b8 v0, v1");
+    }
+
+    /// A wave64 whose high half executes: the halves of registers and EXEC are exchanged.
+    fn high_half(low_lanes: u32, high_lanes: u32) -> Wave {
+        let mut wave = Wave { other_half: Some(crate::shader::wave::vector_bank()), ..Wave::new() };
+        wave.set_scalar_pair(EXEC_LO, u64::from(low_lanes) | u64::from(high_lanes) << 32);
+        wave.exchange_halves();
+        wave
+    }
+
+    /// ds_store_b32 v0, v1 (0xD834_0000, 0x100) of lanes that all store to address 0; a lane's value is its number.
+    #[test]
+    fn lanes_of_both_halves_are_compared_when_the_high_half_stores() {
+        let store = zrt_isa::decode(&[0xD834_0000, 0x0000_0100]).unwrap();
+        let shape = LdsShape::of(&store).unwrap();
+        for (low, high, expected) in [
+            (0, 0, None),
+            (0, 1 << 3, None),
+            (0, 1 << 3 | 1 << 9, Some([35, 41])),
+            (1 << 5, 1 << 3, Some([5, 35])),
+            (1 << 5 | 1 << 31, 1, Some([5, 31])),
+        ] {
+            let mut wave = high_half(low, high);
+            for lane in 0..LANES as u32 {
+                wave.vector[1].0[lane as usize] = 32 + lane;
+                wave.other_half.as_mut().unwrap()[1].0[lane as usize] = lane;
+            }
+            let clash = shape.clash(&wave, &store);
+            assert_eq!(
+                clash,
+                expected.map(|lanes| LaneClash { lanes, address: 0, values: lanes }),
+                "{low:#x}"
+            );
+            // While the low half executes, nothing of the high one has been stored.
+            wave.put_halves_back();
+            let own =
+                (low.count_ones() > 1).then_some(LaneClash { lanes: [5, 31], address: 0, values: [5, 31] });
+            assert_eq!(shape.clash(&wave, &store), own, "{low:#x}");
+        }
+    }
+
+    /// Lanes 1 and 2 store v2 and the following ones to addresses 8 and 8 + `apart`; the registers hold bytes that
+    /// count up, from 0x10 in lane 1 and from 0x50 in lane 2.
+    #[test]
+    fn the_data_of_a_lane_are_its_registers() {
+        let of_lanes = |words: &[u32], apart: u32, flat_width: Option<u32>| {
+            let instruction = zrt_isa::decode(words).unwrap();
+            let mut wave = Wave::new();
+            wave.scalar[usize::from(EXEC_LO)] = 0b110;
+            for (lane, first) in [(1, 0x1312_1110), (2, 0x5352_5150)] {
+                (0..4).for_each(|dword| wave.vector[2 + dword].0[lane] = first + 0x0404_0404 * dword as u32);
+            }
+            (wave.vector[0].0[1], wave.vector[0].0[2]) = (8, 8 + apart);
+            if let Some(width) = flat_width {
+                return flat_clash(&wave, &instruction, width, &[(1, 8), (2, 8 + apart)]);
+            }
+            LdsShape::of(&instruction).unwrap().clash(&wave, &instruction)
+        };
+        let clash = |address, values| Some(LaneClash { lanes: [1, 2], address, values });
+        // ds_store_b128 v0, v[2:5]: what both lanes store from the address on.
+        let b128 = &[0xDB7C_0000, 0x0000_0200];
+        assert_eq!(of_lanes(b128, 0, None), clash(8, [0x1312_1110, 0x5352_5150]));
+        assert_eq!(of_lanes(b128, 6, None), clash(14, [0x1918_1716, 0x5352_5150]));
+        assert_eq!(of_lanes(b128, 14, None), clash(22, [0x1f1e, 0x5150]));
+        assert_eq!(of_lanes(b128, 16, None), None);
+        // ds_store_b8_d16_hi v0, v2; ds_store_b16_d16_hi v0, v2; ds_store_b16 v0, v2
+        assert_eq!(of_lanes(&[0xDA80_0000, 0x0000_0200], 0, None), clash(8, [0x12, 0x52]));
+        assert_eq!(of_lanes(&[0xDA84_0000, 0x0000_0200], 0, None), clash(8, [0x1312, 0x5352]));
+        assert_eq!(of_lanes(&[0xD87C_0000, 0x0000_0200], 0, None), clash(8, [0x1110, 0x5150]));
+        // flat_store_b64 v[0:1], v[2:3]; flat_store_d16_hi_b16 v[0:1], v2
+        let b64 = &[0xEC06_C07C, 0x0100_0000, 0];
+        assert_eq!(of_lanes(b64, 4, Some(8)), clash(12, [0x1716_1514, 0x5352_5150]));
+        assert_eq!(of_lanes(b64, 8, Some(8)), None);
+        let b16 = &[0xEC09_407C, 0x0100_0000, 0];
+        assert_eq!(of_lanes(b16, 0, Some(2)), clash(8, [0x1312, 0x5352]));
+    }
 }

@@ -152,3 +152,85 @@ pub(super) fn scope(field: u8) -> Scope {
         _ => Scope::System,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shader::program::Note as _;
+
+    /// Words of llvm-mc 19.
+    #[test]
+    fn accesses_of_memory_have_kinds_scopes_and_apertures() {
+        let atomic = |returns| AccessKind::Atomic { returns };
+        for (words, kind, scope, is_flat) in [
+            (&[0xEE05_0004, 1, 0][..], AccessKind::Load, Scope::Cu, false), // global_load_b32 v1, v0, s[4:5]
+            (&[0xEE05_0004, 4 << 16 | 1, 0], AccessKind::Load, Scope::Se, false), // the same, scope:SCOPE_SE
+            (&[0xEE05_0004, 8 << 16 | 1, 0], AccessKind::Load, Scope::Device, false),
+            (&[0xEE05_0004, 12 << 16 | 1, 0], AccessKind::Load, Scope::System, false),
+            (&[0xEE06_8004, 0x80_0000, 0], AccessKind::Store, Scope::Cu, false), // global_store_b32 v0, v1, s[4:5]
+            (&[0xEE0D_4004, 0x80_0000, 0], atomic(false), Scope::Cu, false), // global_atomic_add_u32 v0, v1, s[4:5]
+            // global_atomic_swap_b64 v[6:7], v0, v[2:3], s[4:5] th:TH_ATOMIC_RETURN
+            (&[0xEE10_4004, 0x110_0006, 0], atomic(true), Scope::Cu, false),
+            (&[0xEC05_007C, 2, 0], AccessKind::Load, Scope::Cu, true), // flat_load_b32 v2, v[0:1]
+            (&[0xEC06_C07C, 0x100_0000, 0], AccessKind::Store, Scope::Cu, true), // flat_store_b64 v[0:1], v[2:3]
+            (&[0xEC0D_407C, 0x100_0000, 0], atomic(false), Scope::Cu, true), // flat_atomic_add_u32 v[0:1], v2
+            (&[0xC405_007C, 0x4080_0801, 0], AccessKind::Load, Scope::Cu, false), // buffer_load_b32
+            (&[0xC406_407C, 0x4080_0801, 0], AccessKind::Store, Scope::Cu, false), // buffer_store_b16
+            (&[0xC40D_407C, 0x4080_0801, 0], atomic(false), Scope::Cu, false), // buffer_atomic_add_u32
+            (&[0xC420_407C, 0x9900_0801, 0], AccessKind::Load, Scope::Cu, false), // tbuffer_load_format_xy
+            (&[0xF400_0100, 0xF800_0000], AccessKind::ScalarLoad, Scope::Cu, false), // s_load_b32 s4, s[0:1], 0x0
+            (&[0xF402_0100, 0xF800_0000], AccessKind::ScalarLoad, Scope::Cu, false), // s_buffer_load_b32
+            (&[0xF404_C000, 0xF800_0000], AccessKind::Prefetch, Scope::Cu, false), // s_prefetch_data s[0:1], 0x0
+        ] {
+            let instruction = zrt_isa::decode(words).unwrap();
+            let noted = Noted::new(&instruction, WaveSize::Wave32);
+            let access = noted.memory.unwrap();
+            assert_eq!((access.kind, access.scope, access.is_flat), (kind, scope, is_flat), "{instruction}");
+            assert!(
+                !noted.is_local && noted.control == Control::None && noted.lds.is_none(),
+                "{instruction}"
+            );
+            let in_lds = match kind {
+                AccessKind::Store => (AccessKind::LdsStore, LdsKind::Store),
+                AccessKind::Atomic { returns } => (AccessKind::LdsAtomic { returns }, LdsKind::Atomic),
+                _ => (AccessKind::LdsLoad, LdsKind::Load),
+            };
+            assert_eq!((access.in_lds(), access.lds_kind()), in_lds, "{instruction}");
+        }
+    }
+
+    /// Whatever orders others, or may access memory or LDS, is looked at; the rest is not.
+    #[test]
+    fn what_accesses_nothing_orders_or_is_local() {
+        let cache = Control::Cache;
+        for (words, control, is_local) in [
+            (&[0xBE80_4EC1][..], Control::BarrierSignal, false), // s_barrier_signal -1
+            (&[0xBE80_4FC1], Control::BarrierSignal, false),     // s_barrier_signal_isfirst -1
+            (&[0xBF94_FFFF], Control::BarrierWait, false),       // s_barrier_wait -1
+            (&[0xEE0A_C07C, 0x8_0000, 0], cache(CacheControl::Invalidate), false), // global_inv scope:SCOPE_DEV
+            (&[0xEE0B_007C, 0xC_0000, 0], cache(CacheControl::WriteBack), false), // global_wb scope:SCOPE_SYS
+            (&[0xEE13_C07C, 0x4_0000, 0], cache(CacheControl::WriteBackInvalidate), false), // global_wbinv
+            (&[0xF404_2000, 0], Control::ScalarInvalidate, false),                // s_dcache_inv
+            (&[0xBFBC_0000], Control::InstructionInvalidate, false),              // s_icache_inv
+            (&[0xB884_0601], Control::Outside, false), // s_getreg_b32 s4, hwreg(HW_REG_MODE, 24, 1)
+            (&[0xBFB6_0001], Control::Outside, false), // s_sendmsg sendmsg(MSG_INTERRUPT)
+            (&[0xBE84_4C83], Control::Outside, false), // s_sendmsg_rtn_b32 s4, sendmsg(MSG_RTN_GET_REALTIME)
+            (&[0xBE84_4D83], Control::Outside, false), // s_sendmsg_rtn_b64 s[4:5], sendmsg(MSG_RTN_GET_REALTIME)
+            (&[0xBFC0_0000], Control::None, false),    // s_wait_loadcnt 0x0
+            (&[0xED05_007C, 0x2_0002, 0], Control::None, false), // scratch_load_b32 v2, v0, off
+            (&[0xD8D4_0000, 0x0100_0000], Control::None, false), // ds_swizzle_b32 v1, v0
+            (&[0xD850_0000, 0], Control::None, false), // ds_nop
+            (&[0xBF80_0000], Control::None, true),     // s_nop 0
+            (&[0x7E00_0301], Control::None, true),     // v_mov_b32_e32 v0, v1
+        ] {
+            let instruction = zrt_isa::decode(words).unwrap();
+            let noted = Noted::new(&instruction, WaveSize::Wave32);
+            assert_eq!((noted.control, noted.is_local), (control, is_local), "{instruction}");
+            assert!(noted.memory.is_none() && noted.lds.is_none(), "{instruction}");
+            assert!(noted.registers.is_some());
+            let high = Noted::of_high_half(&instruction);
+            assert!(high.registers.is_none(), "the low half has been checked");
+            assert_eq!((high.control, high.is_local), (control, is_local), "{instruction}");
+        }
+    }
+}

@@ -161,4 +161,91 @@ mod tests {
         let mut progress = Progress::default();
         assert!((0..1000).all(|_| !progress.is_waiting_for_ever(10_000, 1, 1)));
     }
+
+    /// One run of so many instructions, with so many loads of one line.
+    fn is_told(instructions: u64, polls: u64, resident_groups: u64, waiting_groups: u64) -> bool {
+        let mut progress = Progress::default();
+        (0..polls).for_each(|_| progress.poll(0, 0x1000, false));
+        progress.is_waiting_for_ever(instructions, resident_groups, waiting_groups)
+    }
+
+    /// A million instructions, 100,000 of each resident group, and a thousand loads of each.
+    #[test]
+    fn it_takes_instructions_and_loads_of_every_resident_group() {
+        assert!(is_told(1_000_000, 1_000, 1, 1));
+        assert!(!is_told(999_999, 1_000, 1, 1));
+        assert!(!is_told(1_000_000, 999, 1, 1));
+        assert!(!is_told(1_000_000, 1_000, 1, 0));
+        assert!(is_told(1_000_000, 10_000, 10, 1));
+        assert!(!is_told(1_000_000, 9_999, 10, 1));
+        assert!(is_told(1_100_000, 11_000, 11, 1));
+        assert!(!is_told(1_099_999, 11_000, 11, 1));
+    }
+
+    /// Lines are of 128 bytes and of a wave, and are recorded after a quarter of a million instructions.
+    #[test]
+    fn a_line_is_new_once_for_each_wave() {
+        let mut progress = Progress::default();
+        let mut is_new = |instructions, wave, va| {
+            progress.is_waiting_for_ever(instructions, 1, 1);
+            progress.poll(wave, 0x1000, false);
+            progress.load(va, &[0; 4]);
+            progress.has_new_line
+        };
+        assert!(!is_new(249_999, 0, 0x1000), "too early");
+        assert!(is_new(1, 0, 0x1000));
+        assert!(!is_new(1, 0, 0x107f));
+        assert!(is_new(1, 0, 0x1080));
+        assert!(is_new(1, 1, 0x1080));
+        assert!(!is_new(1, 1, 0x1080));
+        assert!(!is_new(1, 0, 0x1080));
+    }
+
+    /// After a new line, three quarters of a million instructions and the loads are needed again.
+    #[test]
+    fn a_new_line_begins_the_watch_again() {
+        for (instructions, polls, is_told) in
+            [(750_000, 1_000, true), (749_999, 1_000, false), (750_000, 999, false)]
+        {
+            let mut progress = Progress::default();
+            (0..1_000).for_each(|_| progress.poll(0, 0x1000, false));
+            assert!(!progress.is_waiting_for_ever(999_999, 1, 1));
+            progress.load(0x1000, &[0; 4]);
+            assert!(!progress.is_waiting_for_ever(0, 1, 1));
+            (0..polls).for_each(|_| progress.poll(0, 0x1000, false));
+            assert_eq!(progress.is_waiting_for_ever(instructions, 1, 1), is_told, "{instructions}, {polls}");
+        }
+    }
+
+    /// A search for circles ends with any change, and goes on when the counts begin again.
+    #[test]
+    fn the_search_for_circles_hears_of_changes_and_loads() {
+        use crate::check::circles::Place;
+        use crate::shader::wave::Wave;
+
+        let mut progress = Progress::default();
+        progress.circles.silence_host(true);
+        let place = Place { program_va: 0x1000, next: 3 };
+        let turn = |progress: &mut Progress, instructions| {
+            progress.circles.turn_ended(5, place, instructions, &Wave::new(), || Some(Vec::new()));
+        };
+        turn(&mut progress, 1_000_000);
+        progress.reset();
+        assert!(progress.circles.is_looking());
+        for is_proved in [false, true] {
+            turn(&mut progress, 1);
+            progress.poll(5, 0x1040, false);
+            progress.load(0x9000, &[7, 0, 0, 0]);
+            turn(&mut progress, 1);
+            assert_eq!(progress.circles.confirm(), is_proved);
+        }
+        let load = progress.circles.loads(5)[0];
+        assert_eq!((load.pc, load.address, load.is_lds, load.value), (0x1040, 0x9000, false, 7));
+
+        let mut progress = Progress::default();
+        progress.circles.silence_host(true);
+        turn(&mut progress, 1_000_000);
+        progress.change();
+        assert!(!progress.circles.is_looking());
+    }
 }

@@ -68,8 +68,10 @@ mod tests {
         }
         // s[4:5]: a base for the instructions that have one.
         wave.scalar[5] = 1;
+        // s[4:7]: a buffer of 256 bytes, to which byte offsets are compared.
+        (wave.scalar[6], wave.scalar[7]) = (256, 3 << 28);
         let instruction = zrt_isa::decode(words).unwrap();
-        let op = crate::shader::vmem::translate(&instruction, Level::BASELINE).unwrap();
+        let op = crate::shader::translate::translate(&instruction, Level::BASELINE).unwrap();
         touched(&wave, &instruction, &op, crate::check::profile::Counted::new(&instruction).width_bytes)
     }
 
@@ -97,5 +99,38 @@ mod tests {
         // scratch_load_b32 v2, v0, off; global_inv scope:SCOPE_SE
         assert_eq!(sectors(&[0xED05_007C, 0x0002_0002, 0], !0, |lane| 4 * lane), None);
         assert_eq!(sectors(&[0xEE0A_C07C, 0x0004_0000, 0], !0, |lane| lane), None);
+    }
+
+    #[test]
+    fn every_form_has_its_addresses_or_is_not_counted() {
+        let apart = |lane: u64| 128 * lane;
+        for (words, expected) in [
+            (&[0xEE0A_0004, 1, 0][..], Some(1)), // global_load_addtid_b32 v1, s[4:5]
+            (&[0xEE0A_4004, 0x80_0000, 0], Some(1)), // global_store_addtid_b32 v1, s[4:5]
+            (&[0xEE05_0004, 1, 0], Some(32)),    // global_load_b32 v1, v0, s[4:5]
+            (&[0xEE0D_4004, 0x80_0000, 0], Some(32)), // global_atomic_add_u32 v0, v1, s[4:5]
+            (&[0xEC05_407C, 2, 0x1000], Some(32)), // flat_load_b64 v[2:3], v[0:1] offset:16
+            (&[0xC405_007C, 0x4080_0801, 0], Some(2)), // buffer_load_b32 v1, v0, s[4:7], null offen
+            (&[0xC400_807C, 0x8080_0801, 0], None), // buffer_load_format_xyz v[1:3], v0, s[4:7], null idxen
+            (&[0xC420_407C, 0x9900_0801, 0], None), // tbuffer_load_format_xy
+            (&[0xEE0A_C07C, 0x8_0000, 0], None), // global_inv scope:SCOPE_DEV
+            (&[0xEE0B_007C, 0xC_0000, 0], None), // global_wb scope:SCOPE_SYS
+            (&[0xEE13_C07C, 0x4_0000, 0], None), // global_wbinv scope:SCOPE_SE
+            (&[0xED07_407C, 0x200_0000, 0], None), // scratch_store_b128 off, v[4:7], off
+            (&[0xF400_0100, 0xF800_0000], None), // s_load_b32 s4, s[0:1], 0x0
+            (&[0xD8D8_0000, 0x0100_0000], None), // ds_load_b32 v1, v0
+        ] {
+            assert_eq!(sectors(words, !0, apart), expected, "{}", zrt_isa::decode(words).unwrap());
+        }
+        let buffer = &[0xC405_007C, 0x4080_0801, 0];
+        assert_eq!(sectors(buffer, !0, |lane| 252 + lane), Some(1), "the last dword, and nothing beyond");
+        assert_eq!(sectors(buffer, !0, |lane| 253 + lane), Some(0));
+        let load = &[0xEE05_007C, 0x0000_0002, 0];
+        assert_eq!(sectors(load, 1, |_| u64::MAX), Some(2), "the last sector and the first one");
+        // flat_load_b32 v2, v[0:1]: private memory is not counted.
+        assert_eq!(sectors(&[0xEC05_007C, 2, 0], !0, |lane| 2 << 48 | 128 * lane), Some(0));
+        // global_load_u8 v2, v[0:1], off: one byte.
+        assert_eq!(sectors(&[0xEE04_007C, 2, 0], 1, |_| 127), Some(1));
+        assert_eq!(sectors(&[0xEE04_807C, 2, 0], 1, |_| 127), Some(2), "global_load_u16 has two");
     }
 }

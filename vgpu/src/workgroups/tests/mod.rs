@@ -5,6 +5,7 @@ mod assembled;
 mod code;
 mod compiled;
 mod faults;
+mod findings;
 mod forms;
 #[rustfmt::skip]
 mod forms_code;
