@@ -231,9 +231,16 @@ mod tests {
         log.add(other);
         assert_eq!(
             log.text(),
-            r#"{"rule":"counters","what":"v4 is read","remedy":"s_wait_loadcnt 0","pc":4112,"code_va":4096,"launched_at":8192,"instruction":"v_mov_b32_e32 v0, v4","other_pc":null,"workgroup":[1,2,3],"wave":0,"lane":5,"register":"v4","address":null,"seed":9,"count":1}
-{"rule":"counters","what":"v4 is read","remedy":"s_wait_loadcnt 0","pc":1,"code_va":4096,"launched_at":8192,"instruction":"v_mov_b32_e32 v0, v4","other_pc":8,"workgroup":[1,2,3],"wave":0,"lane":null,"register":null,"address":16,"seed":9,"count":1}
-"#
+            concat!(
+                r#"{"rule":"counters","what":"v4 is read","remedy":"s_wait_loadcnt 0","pc":4112,"code_va":409"#,
+                r#"6,"launched_at":8192,"instruction":"v_mov_b32_e32 v0, v4","other_pc":null,"workgroup":[1,2"#,
+                r#",3],"wave":0,"lane":5,"register":"v4","address":null,"seed":9,"count":1}"#,
+                "\n",
+                r#"{"rule":"counters","what":"v4 is read","remedy":"s_wait_loadcnt 0","pc":1,"code_va":4096,""#,
+                r#"launched_at":8192,"instruction":"v_mov_b32_e32 v0, v4","other_pc":8,"workgroup":[1,2,3],"w"#,
+                r#"ave":0,"lane":null,"register":null,"address":16,"seed":9,"count":1}"#,
+                "\n"
+            )
         );
     }
 

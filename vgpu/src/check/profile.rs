@@ -441,7 +441,12 @@ mod tests {
         profile.count(&Counted::new(&lds), true, 1, Some(lanes));
         assert_eq!(
             profile.text(),
-            r#"{"wave_instructions":8,"opcodes":{"ds_store_2addr_b64":3,"global_atomic_add_u64":1,"global_load_b128":1,"global_store_b32":1,"s_load_b512":1,"scratch_store_b32":1},"places":[],"bytes":{"vector_load":128,"vector_store":32,"atomic":64,"scalar_load":64,"scratch":32,"lds_load":1,"lds_store":72},"lds":{"accesses":3,"cycles":10,"cycles_without_conflict":7}}"#
+            concat!(
+                r#"{"wave_instructions":8,"opcodes":{"ds_store_2addr_b64":3,"global_atomic_add_u64":1,"global"#,
+                r#"_load_b128":1,"global_store_b32":1,"s_load_b512":1,"scratch_store_b32":1},"places":[],"byt"#,
+                r#"es":{"vector_load":128,"vector_store":32,"atomic":64,"scalar_load":64,"scratch":32,"lds_lo"#,
+                r#"ad":1,"lds_store":72},"lds":{"accesses":3,"cycles":10,"cycles_without_conflict":7}}"#
+            )
         );
     }
 

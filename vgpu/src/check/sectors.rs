@@ -128,7 +128,7 @@ mod tests {
         let load = &[0xEE05_007C, 0x0000_0002, 0];
         assert_eq!(sectors(load, 1, |_| u64::MAX), Some(2), "the last sector and the first one");
         // flat_load_b32 v2, v[0:1]: private memory is not counted.
-        assert_eq!(sectors(&[0xEC05_007C, 2, 0], !0, |lane| 2 << 48 | 128 * lane), Some(0));
+        assert_eq!(sectors(&[0xEC05_007C, 2, 0], !0, |lane| (2 << 48) | (128 * lane)), Some(0));
         // global_load_u8 v2, v[0:1], off: one byte.
         assert_eq!(sectors(&[0xEE04_007C, 2, 0], 1, |_| 127), Some(1));
         assert_eq!(sectors(&[0xEE04_807C, 2, 0], 1, |_| 127), Some(2), "global_load_u16 has two");
