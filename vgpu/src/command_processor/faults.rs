@@ -128,20 +128,48 @@ impl FaultLog {
 mod tests {
     use super::*;
 
+    fn record(kind: FaultKind, queue: Option<u32>, packet: Option<&'static str>) -> FaultRecord {
+        FaultRecord { kind, queue, packet, detail: "va=0x1 : why".to_owned() }
+    }
+
     #[test]
     fn records_are_lines_and_bounded() {
         let log = FaultLog::default();
         assert_eq!(log.text(), "");
-        for index in 0..RECORDS_MAX + 2 {
-            log.record(FaultRecord {
-                kind: FaultKind::Packet,
-                queue: Some(3),
-                packet: Some("NOP"),
-                detail: format!("index={index}"),
-            });
+        let expected: String =
+            (0..RECORDS_MAX).map(|index| format!("kind=packet queue={index} va=0x1 : why\n")).collect();
+        (0..RECORDS_MAX).for_each(|index| log.record(record(FaultKind::Packet, Some(index as u32), None)));
+        assert_eq!((log.records().len(), log.text()), (RECORDS_MAX, expected.clone()));
+        for count in 1..4 {
+            log.record(record(FaultKind::Wave, None, None));
+            assert_eq!(log.text(), format!("{expected}and {count} more\n"));
         }
-        assert_eq!(log.records().len(), RECORDS_MAX);
-        assert!(log.text().starts_with("kind=packet queue=3 packet=NOP index=0\n"));
-        assert!(log.text().ends_with("and 2 more\n"));
+        assert_eq!(
+            log.records().last(),
+            Some(&record(FaultKind::Packet, Some(RECORDS_MAX as u32 - 1), None))
+        );
+    }
+
+    #[test]
+    fn a_record_says_what_it_knows() {
+        use FaultKind::{
+            Doorbell, Launch, ObsoleteSelector, Packet, PageFault, QueueRegister, Reset, TornPacket,
+            UnmodelledRequest, Wave, WritePointer,
+        };
+        for (kind, queue, packet, text) in [
+            (PageFault, None, None, "kind=page-fault va=0x1 : why"),
+            (Wave, Some(3), None, "kind=wave queue=3 va=0x1 : why"),
+            (Packet, Some(3), Some("NOP"), "kind=packet queue=3 packet=NOP va=0x1 : why"),
+            (Launch, None, Some("NOP"), "kind=launch packet=NOP va=0x1 : why"),
+            (Doorbell, None, None, "kind=doorbell va=0x1 : why"),
+            (WritePointer, None, None, "kind=write-pointer va=0x1 : why"),
+            (TornPacket, None, None, "kind=torn-packet va=0x1 : why"),
+            (QueueRegister, None, None, "kind=queue-register va=0x1 : why"),
+            (ObsoleteSelector, None, None, "kind=obsolete-selector va=0x1 : why"),
+            (Reset, None, None, "kind=reset va=0x1 : why"),
+            (UnmodelledRequest, None, None, "kind=unmodelled-request va=0x1 : why"),
+        ] {
+            assert_eq!(record(kind, queue, packet).to_string(), text);
+        }
     }
 }

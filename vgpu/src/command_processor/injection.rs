@@ -146,6 +146,40 @@ mod tests {
             assert_eq!(fault.to_string().parse(), Ok(fault));
         }
         let error = "flood".parse::<PlantedFault>().unwrap_err().to_string();
-        assert!(error.starts_with("there is no fault \"flood\" to plant: queue-never-reads, "), "{error}");
+        let text = "there is no fault \"flood\" to plant: queue-never-reads, end-of-pipe-never-writes, \
+                    indirect-buffer-refused, code-not-visible, scalar-loads-zero, no-pcie-atomics";
+        assert_eq!(error, text);
+    }
+
+    #[test]
+    fn each_planted_fault_is_in_its_memory_only() {
+        let none = Defects::empty();
+        for (fault, of_vram, of_system) in [
+            (PlantedFault::QueueNeverReads, none, none),
+            (PlantedFault::EndOfPipeNeverWrites, none, none),
+            (PlantedFault::IndirectBufferRefused, none, none),
+            (PlantedFault::CodeNotVisible, Defects::HIDES_CODE, none),
+            (PlantedFault::ScalarLoadsZero, Defects::ZERO_TO_SCALARS, Defects::ZERO_TO_SCALARS),
+            (PlantedFault::NoPcieAtomics, none, Defects::LOSES_ATOMICS),
+        ] {
+            let injector =
+                Injector::new(FaultInjection { planted: Some(fault), ..FaultInjection::default() });
+            assert_eq!((injector.defects(true), injector.defects(false)), (of_vram, of_system), "{fault}");
+            assert!(PlantedFault::ALL.iter().all(|other| injector.has(*other) == (*other == fault)));
+        }
+        let working = Injector::new(FaultInjection::default());
+        assert_eq!((working.defects(true), working.defects(false)), (none, none));
+        assert!(!PlantedFault::ALL.iter().any(|fault| working.has(*fault)));
+    }
+
+    #[test]
+    fn one_doorbell_is_dropped() {
+        let drops = |dropped_doorbell| {
+            let injector = Injector::new(FaultInjection { dropped_doorbell, ..FaultInjection::default() });
+            [(); 4].map(|()| injector.drops_doorbell())
+        };
+        assert_eq!(drops(None), [false; 4]);
+        assert_eq!(drops(Some(1)), [true, false, false, false]);
+        assert_eq!(drops(Some(3)), [false, false, true, false]);
     }
 }

@@ -271,58 +271,127 @@ mod tests {
 
     #[test]
     fn registers_become_a_launch() {
-        let launch = registers().launch([3, 1, 2], PLAIN).unwrap().unwrap();
-        assert_eq!(launch.code_va, 0x9A12_3456_7800);
-        assert_eq!((launch.group, launch.last_group), ([64, 2, 1], [64, 2, 1]));
-        assert_eq!((launch.first, launch.count), ([0; 3], [3, 1, 2]));
-        assert_eq!(launch.user_data[..3], [7, 8, 0]);
-        assert_eq!((launch.scratch_base_va, launch.tmpring_size), (0x100_0000_1000, 0x0001_0200));
-        assert_eq!(registers().launch([0, 1, 1], PLAIN), Ok(None));
-        assert!(!launch.is_wave64);
-        assert!(registers().launch([3, 1, 2], PLAIN & !0x8000).unwrap().unwrap().is_wave64);
+        let mut registers = registers();
+        // PGM_HI has 8 bits, and INST_PREF_SIZE is bits 11:4 (hardware reference §5).
+        registers.store(0x20C, &[0x1234_5678, 0xFF9A]);
+        registers.store(0x228, &[0x8000_203F]);
+        registers.store(0x24F, &[15]);
+        registers.store(0x204, &[1, 0, 2]);
+        let mut user_data = [0; 16];
+        (user_data[0], user_data[1], user_data[15]) = (7, 8, 15);
+        let expected = Launch {
+            code_va: 0x9A12_3456_7800,
+            rsrc1: 0x60C0_0000,
+            rsrc2: 8,
+            rsrc3: 0x8000_203F,
+            user_data,
+            first: [0; 3],
+            count: [3, 1, 4],
+            group: [64, 2, 1],
+            last_group: [64, 2, 1],
+            scratch_base_va: 0x100_0000_1000,
+            tmpring_size: 0x0001_0200,
+            is_wave64: false,
+        };
+        let launch = |control| registers.launch([3, 1, 4], control).unwrap().unwrap();
+        assert_eq!(launch(PLAIN), expected);
+        assert_eq!(launch(PLAIN).prefetch_bytes(), 3 * 128);
+        assert_eq!(launch(0x5), Launch { is_wave64: true, ..expected });
+        // Without FORCE_START_AT_000 the dimensions are ends.
+        assert_eq!(launch(0x8001), Launch { first: [1, 0, 2], count: [2, 1, 2], ..expected });
+        // Bits of the reference that change nothing here: modes of order, pairing, tunnels, volatile lines, traces.
+        assert_eq!(launch(PLAIN | 0xE002_3C50), expected);
+        for dimensions in [[0, 1, 1], [1, 0, 1], [1, 1, 0]] {
+            assert_eq!(registers.launch(dimensions, PLAIN), Ok(None));
+        }
+        assert_eq!(registers.launch([1, 1, 3], 0x8001), Ok(None), "the end is the start");
     }
 
     #[test]
     fn partial_groups_and_starts() {
         let mut registers = registers();
-        registers.store(0x207, &[64 | 10 << 16, 1, 1]);
-        let partial = registers.launch([2, 1, 1], PLAIN | 2).unwrap().unwrap();
-        assert_eq!((partial.count, partial.last_group), ([2, 1, 1], [10, 1, 1]));
-        let threads = registers.launch([130, 1, 1], PLAIN | 2 | 1 << 5).unwrap().unwrap();
-        assert_eq!((threads.count, threads.last_group), ([3, 1, 1], [2, 1, 1]));
-        assert!(matches!(
-            registers.launch([130, 1, 1], PLAIN | 1 << 5),
-            Err(LaunchError::PartialNotEnabled { .. })
-        ));
-        registers.store(0x204, &[2, 0, 0]);
-        let started = registers.launch([5, 1, 1], 0x8001).unwrap().unwrap();
-        assert_eq!((started.first, started.count), ([2, 0, 0], [3, 1, 1]));
-        assert!(matches!(registers.launch([1, 1, 1], 0x8001), Err(LaunchError::EndBeforeStart { .. })));
+        registers.store(0x207, &[64 | 10 << 16, 2 | 2 << 16, 1]);
+        let launch = |dimensions, control| {
+            let launch = registers.launch(dimensions, PLAIN | control).unwrap().unwrap();
+            (launch.count, launch.last_group)
+        };
+        assert_eq!(launch([2, 1, 1], 0), ([2, 1, 1], [64, 2, 1]));
+        assert_eq!(launch([2, 1, 1], 2), ([2, 1, 1], [10, 2, 1]), "as large as a whole one, or 0 for whole");
+        assert_eq!(launch([130, 3, 5], 2 | 1 << 5), ([3, 2, 5], [2, 1, 1]));
+        assert_eq!(launch([128, 4, 5], 2 | 1 << 5), ([2, 2, 5], [64, 2, 1]));
+        assert_eq!(launch([128, 4, 5], 1 << 5), ([2, 2, 5], [64, 2, 1]));
+    }
+
+    #[test]
+    fn workgroups_hold_up_to_1024_work_items() {
+        let launch = |x, y, z| {
+            let mut registers = registers();
+            registers.store(0x207, &[x, y, z]);
+            registers.launch([1, 1, 1], PLAIN).is_ok()
+        };
+        assert!(launch(1024, 1, 1) && launch(32, 32, 1) && launch(1, 1, 1024) && launch(4, 16, 16));
+        assert!(
+            !launch(1025, 1, 1)
+                && !launch(32, 33, 1)
+                && !launch(1, 1, 1025)
+                && !launch(0x1FFF, 0x1FFF, 0xFFFF)
+        );
+        assert!(!launch(0, 1, 1) && !launch(1, 0, 1) && !launch(1, 1, 0));
     }
 
     #[test]
     fn what_cannot_be_launched_says_why() {
-        let check = |change: &dyn Fn(&mut Registers), control| {
+        let refused = |first: usize, values: &[u32], control| {
             let mut registers = registers();
-            change(&mut registers);
-            registers.launch([1, 1, 1], control).unwrap_err()
+            registers.store(first, values);
+            registers.launch([1, 3, 1], control).unwrap_err().to_string()
         };
-        assert_eq!(check(&|_| (), 0x8004), LaunchError::ShaderDisabled(0x8004));
-        assert!(matches!(check(&|r| r.store(0x207, &[1025, 1, 1]), PLAIN), LaunchError::GroupSize { .. }));
-        assert!(matches!(check(&|r| r.store(0x207, &[0, 1, 1]), PLAIN), LaunchError::GroupSize { .. }));
-        assert!(matches!(
-            check(&|r| r.store(0x207, &[64 | 1 << 13, 1, 1]), PLAIN),
-            LaunchError::Interleave(1)
-        ));
-        assert!(matches!(check(&|r| r.store(0x212, &[1 << 20]), PLAIN), LaunchError::Privileged(_)));
-        let masked =
-            |r: &mut Registers| [0x216, 0x217, 0x219, 0x21A].iter().for_each(|at| r.store(*at, &[0]));
-        assert_eq!(check(&masked, PLAIN), LaunchError::NoComputeUnit);
+        let cases: [(usize, &[u32], u32, &str); 14] = [
+            (0x240, &[7], 0x8004, "COMPUTE_SHADER_EN is clear in initiator 0x8004"),
+            (0x240, &[7], 0x800D, "initiator 0x800d has a bit that is not modelled"),
+            (0x240, &[7], 0xC005, "initiator 0xc005 has a bit that is not modelled"),
+            (0x240, &[7], 0x1_8005, "initiator 0x18005 has a bit that is not modelled"),
+            (0x240, &[7], 0x4_8005, "initiator 0x48005 has a bit that is not modelled"),
+            (0x207, &[1025, 1, 1], PLAIN, "workgroups of [1025, 1, 1] work-items, the last of [1025, 1, 1]"),
+            (0x207, &[64, 0, 1], PLAIN, "workgroups of [64, 0, 1] work-items, the last of [64, 0, 1]"),
+            (
+                0x207,
+                &[64, 1, 1 | 2 << 16],
+                PLAIN | 2,
+                "workgroups of [64, 1, 1] work-items, the last of [64, 1, 2]",
+            ),
+            (0x207, &[64 | 1 << 13], PLAIN, "NUM_THREAD has interleave bits 0x1, which are not modelled"),
+            (0x208, &[1 | 7 << 13], PLAIN, "NUM_THREAD has interleave bits 0x7, which are not modelled"),
+            (0x204, &[2, 0, 0], 0x8001, "the end [1, 3, 1] lies before the start [2, 0, 0]"),
+            (0x204, &[0, 4, 0], 0x8001, "the end [1, 3, 1] lies before the start [0, 4, 0]"),
+            (0x207, &[1, 2, 1], 0x8025, "[1, 3, 1] threads in groups of [1, 2, 1] need PARTIAL_TG_EN"),
+            (0x212, &[1 << 20], PLAIN, "RSRC1 0x100000 asks for a privileged wave"),
+        ];
+        for (first, values, control, text) in cases {
+            assert_eq!(refused(first, values, control), text);
+        }
+    }
+
+    #[test]
+    fn a_compute_unit_of_any_shader_engine_suffices() {
+        // Hardware reference §5: masks of shader engines 0 to 3; the board has no others.
+        const MASKS: [usize; 4] = [0x216, 0x217, 0x219, 0x21A];
+        let launch = |enabled: Option<usize>| {
+            let mut registers = registers();
+            MASKS.iter().for_each(|&at| registers.store(at, &[u32::from(enabled == Some(at)) << 31]));
+            registers.launch([1, 1, 1], PLAIN)
+        };
+        assert_eq!(launch(None), Err(LaunchError::NoComputeUnit));
+        MASKS.iter().for_each(|&at| assert!(launch(Some(at)).is_ok(), "{at:#x}"));
     }
 
     #[test]
     fn queue_owned_registers_are_recognised() {
-        assert!(touches_queue_register(0x223, 1) && touches_queue_register(0x215, 2));
-        assert!(!touches_queue_register(0x228, 1) && !touches_queue_register(0x240, 16));
+        // Hardware reference §5: STATIC_THREAD_MGMT_SE0 to SE3, SE8, SE4 to SE7.
+        let owned = [0x216, 0x217, 0x219, 0x21A, 0x223, 0x22B, 0x22C, 0x22D, 0x22E];
+        let told: Vec<usize> = (0..0x400).filter(|at| touches_queue_register(*at, 1)).collect();
+        assert_eq!(told, owned);
+        assert!(touches_queue_register(0x215, 2) && touches_queue_register(0x200, 0x17));
+        assert!(!touches_queue_register(0x200, 0x16) && !touches_queue_register(0x21B, 8));
     }
 }

@@ -17,6 +17,8 @@ mod packet;
 mod queue;
 mod service;
 mod stream;
+#[cfg(test)]
+mod tests;
 
 pub use launch::LaunchError;
 pub use packet::PacketError;

@@ -103,3 +103,93 @@ impl HostMemory for Mapped<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::page_table::tests::mapping;
+    use super::super::page_table::{AddressSpace, Backing, Defects, GPU_PAGE_BYTES, Rights};
+    use super::*;
+    use zrt_mem::{ByteLen, GpuVa};
+
+    const PAGE: u64 = GPU_PAGE_BYTES;
+    const VA: u64 = 0x10_0000;
+
+    /// Three ranges of a page each, with the last two next to each other, and their memory types.
+    fn table() -> std::sync::Arc<PageTable> {
+        let space = AddressSpace::default();
+        for (page, is_local, is_uncached) in [(0, true, false), (2, true, true), (3, false, true)] {
+            let memory_type = MemoryType { is_local, is_uncached };
+            let (rights, defects) = (Rights::READ | Rights::WRITE, Defects::empty());
+            let backing = Backing { rights, memory_type, mapping: mapping(1), fill: None, defects };
+            space.map_backing(GpuVa(VA + page * PAGE), ByteLen(PAGE), backing).unwrap();
+        }
+        space.snapshot()
+    }
+
+    #[test]
+    fn what_is_written_is_read_across_ranges_and_ends_with_them() {
+        let table = table();
+        let mut memory = Mapped::new(&table);
+        // At each alignment across the border of two ranges, and over their end.
+        for at in (3 * PAGE - 9..3 * PAGE + 1).chain(4 * PAGE - 7..4 * PAGE + 1) {
+            let source: [u8; 23] = std::array::from_fn(|index| (at as u8) ^ (index as u8 + 1) << 3);
+            memory.write(VA + at, &source);
+            let mut back = [0xEE; 23];
+            memory.read(VA + at, &mut back);
+            let mapped = ((4 * PAGE - at) as usize).min(23);
+            assert_eq!(
+                (&back[..mapped], &back[mapped..]),
+                (&source[..mapped], &[0; 23][mapped..]),
+                "{at:#x}"
+            );
+        }
+        let mut hole = [0xEE; 4];
+        memory.read(VA + PAGE - 2, &mut hole);
+        assert_eq!(hole, [0; 4]);
+        let mut before = [0xEE; 4];
+        memory.write(VA - 4, &[1; 4]);
+        memory.read(VA - 4, &mut before);
+        assert_eq!(before, [0; 4]);
+    }
+
+    /// [`HostMemory::read_line`] as it is for memory that has only bytes.
+    struct Bytes<'a>(Mapped<'a>);
+
+    impl HostMemory for Bytes<'_> {
+        fn read(&mut self, va: u64, destination: &mut [u8]) {
+            self.0.read(va, destination);
+        }
+
+        fn write(&mut self, va: u64, source: &[u8]) {
+            self.0.write(va, source);
+        }
+    }
+
+    #[test]
+    fn a_line_is_64_dwords_of_little_endian_bytes() {
+        let table = table();
+        let mut memory = Bytes(Mapped::new(&table));
+        memory.write(VA + 0x100, &[1, 2, 3, 4]);
+        memory.write(VA + 0x1FC, &[5, 6, 7, 8]);
+        let mut expected = [0; 64];
+        (expected[0], expected[63]) = (0x0403_0201, 0x0807_0605);
+        for (va, expected) in [(VA + 0x100, expected), (VA + PAGE, [0; 64])] {
+            let mut words = [[0xEE; 64]; 2];
+            memory.read_line(va, &mut words[0]);
+            memory.0.read_line(va, &mut words[1]);
+            assert_eq!(words, [expected; 2]);
+        }
+        assert_eq!(memory.memory_type(VA), MemoryType::default(), "nothing is known of it");
+    }
+
+    #[test]
+    fn pages_have_the_type_that_they_are_mapped_with() {
+        let table = table();
+        let mut memory = Mapped::new(&table);
+        let types = [VA, VA + PAGE, VA + 2 * PAGE, VA + 4 * PAGE - 1, VA + 4 * PAGE].map(|va| {
+            let MemoryType { is_local, is_uncached } = memory.memory_type(va);
+            (is_local, is_uncached)
+        });
+        assert_eq!(types, [(true, false), (false, false), (true, true), (false, true), (false, false)]);
+    }
+}

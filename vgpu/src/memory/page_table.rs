@@ -440,15 +440,62 @@ pub(super) mod tests {
     fn changes_are_checked() {
         let space = space();
         let map = |va, len, backing| space.map(GpuVa(va), ByteLen(len), Rights::READ, mapping(backing));
-        assert!(matches!(map(0x10_1000, PAGE, 1), Err(MapError::Overlap { .. })));
-        assert!(matches!(map(0xf_f000, 2 * PAGE, 2), Err(MapError::Overlap { .. })));
-        assert!(matches!(map(0x20_0000, 2 * PAGE, 1), Err(MapError::ShortBacking { .. })));
-        assert!(matches!(map(0x20_0001, PAGE, 1), Err(MapError::NotPages { .. })));
-        assert!(matches!(map(0x20_0000, 0, 1), Err(MapError::NotPages { .. })));
-        assert!(matches!(map(!(PAGE - 1), PAGE, 1), Err(MapError::NotPages { .. })));
-        assert!(matches!(space.unmap(GpuVa(0x10_0000), ByteLen(PAGE)), Err(MapError::NoSuchRange { .. })));
+        let overlap =
+            |va, len, other| Err(MapError::Overlap { va: GpuVa(va), len: ByteLen(len), other: GpuVa(other) });
+        let not_pages = |va, len| Err(MapError::NotPages { va: GpuVa(va), len: ByteLen(len) });
+        for (va, len, other) in [
+            (0x10_1000, PAGE, 0x10_0000),
+            (0xf_f000, 2 * PAGE, 0x10_0000),
+            (0xf_f000, 4 * PAGE, 0x10_0000),
+            (0x10_0000, PAGE, 0x10_0000),
+            (0x10_2000, PAGE, 0x10_2000),
+            (0x10_1000, 3 * PAGE, 0x10_0000),
+        ] {
+            assert_eq!(map(va, len, 4), overlap(va, len, other));
+        }
+        let (len, backing) = (ByteLen(2 * PAGE), ByteLen(PAGE));
+        assert_eq!(map(0x20_0000, 2 * PAGE, 1), Err(MapError::ShortBacking { len, backing }));
+        assert_eq!(map(0x20_0001, PAGE, 1), not_pages(0x20_0001, PAGE));
+        assert_eq!(map(0x20_0000, PAGE - 1, 1), not_pages(0x20_0000, PAGE - 1));
+        assert_eq!(map(0x20_0000, 0, 1), not_pages(0x20_0000, 0));
+        assert_eq!(map(!(PAGE - 1), PAGE, 1), not_pages(!(PAGE - 1), PAGE), "the end wraps");
+        for (va, len) in [(0x10_0000, PAGE), (0x10_1000, PAGE), (0x20_0000, PAGE)] {
+            let (va, len) = (GpuVa(va), ByteLen(len));
+            assert_eq!(space.unmap(va, len), Err(MapError::NoSuchRange { va, len }));
+        }
+        assert_eq!(
+            (space.generation(), space.snapshot().generation()),
+            (2, 2),
+            "what is refused is no change"
+        );
         assert_eq!(space.unmap(GpuVa(0x10_0000), ByteLen(2 * PAGE)), Ok(()));
         assert!(space.translate(0x10_0000, 1, Rights::READ).is_err());
+        // On both sides of the range that is left, of a longer backing, and the last page of all.
+        assert_eq!(map(0x10_1000, PAGE, 2), Ok(()));
+        assert_eq!(map(0x10_3000, PAGE, 1), Ok(()));
         assert_eq!(map(0x10_0000, PAGE, 1), Ok(()));
+        assert_eq!(map(!(2 * PAGE - 1), PAGE, 1), Ok(()));
+        assert_eq!((space.generation(), space.snapshot().generation()), (7, 7));
+    }
+
+    #[test]
+    fn refusals_say_what_they_are_about() {
+        let fault = |cause| Fault { va: 0x1234_5fff, cause, access: Rights::READ };
+        let texts =
+            [Cause::NotPresent, Cause::ReadOnly, Cause::NoExecute].map(|cause| fault(cause).to_string());
+        let expected = ["not mapped", "mapped read-only", "not mapped executable"];
+        assert_eq!(texts, expected.map(|cause| format!("page fault at 0x12345fff: {cause}")));
+        let pages = [0, 0xfff, 0x1000, 0x1234_5fff, u64::MAX]
+            .map(|va| Fault { va, ..fault(Cause::ReadOnly) }.page_va());
+        assert_eq!(pages, [0, 0, 0x1000, 0x1234_5000, 0xffff_ffff_ffff_f000]);
+    }
+
+    #[test]
+    fn only_vram_that_is_not_uncached_is_cached() {
+        let of = |is_local, is_uncached| MemoryType { is_local, is_uncached }.is_cached_vram();
+        assert_eq!(
+            [of(false, false), of(false, true), of(true, false), of(true, true)],
+            [false, false, true, false]
+        );
     }
 }

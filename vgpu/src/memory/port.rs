@@ -145,6 +145,8 @@ mod tests {
     use super::super::page_table::tests::{mapping, space};
     use super::super::{Cause, GPU_PAGE_BYTES};
     use super::*;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
     use zrt_mem::{ByteLen, GpuVa};
 
     const PAGE: u64 = GPU_PAGE_BYTES;
@@ -164,6 +166,31 @@ mod tests {
         assert!(port.range(0x10_0000, 0x10_0003, Rights::READ).is_some());
         port.refresh(&space);
         assert!(port.range(0x10_0000, 0x10_0003, Rights::READ).is_none());
+    }
+
+    #[test]
+    fn a_port_tells_where_a_range_begins_and_what_it_refuses() {
+        let mut port = MemoryPort::default();
+        assert_eq!((port.space_id(), port.table().generation()), (0, 0));
+        let space = space();
+        port.refresh(&space);
+        assert_eq!((port.space_id(), port.table().generation()), (space.id(), 2));
+        for va in [0x10_0000, 0x10_0abc, 0x10_1fff] {
+            let (view, first, len) = port.around(va, Rights::READ).unwrap();
+            assert_eq!((view.len(), first, len), (0x2000, 0x10_0000, 0x2000));
+        }
+        assert!(
+            port.around(0x10_2000, Rights::WRITE).is_none() && port.around(0x10_3000, Rights::READ).is_none()
+        );
+        let mut translate = |va, len, access| port.translate(va, len, access).map(|(_, offset)| offset);
+        let fault = |va, cause, access| Err(Fault { va, cause, access });
+        assert_eq!(translate(0x10_1ffc, 4, Rights::READ), Ok(0x1ffc));
+        assert_eq!(translate(0x10_1ffd, 4, Rights::READ), fault(0x10_2000, Cause::NotPresent, Rights::READ));
+        assert_eq!(translate(0x10_2ffe, 2, Rights::EXECUTE), Ok(0xffe));
+        assert_eq!(translate(0x10_2ffe, 2, Rights::WRITE), fault(0x10_2ffe, Cause::ReadOnly, Rights::WRITE));
+        assert_eq!(translate(u64::MAX, 2, Rights::READ), fault(u64::MAX, Cause::NotPresent, Rights::READ));
+        port.release();
+        assert_eq!((port.space_id(), port.table().generation()), (0, 0));
     }
 
     #[test]
@@ -191,5 +218,71 @@ mod tests {
         assert_eq!((fault.va, fault.cause), (0x10_8000, Cause::NotPresent));
         port.read_bytes(0x10_7ff0, &mut back[..16], Rights::READ).unwrap();
         assert_eq!(back[..16], [0; 16], "a refused write leaves nothing behind");
+    }
+
+    /// Rights by page from [`FIRST`]. Ranges are of one page, but those of pages 1 and 2, which are one.
+    const RIGHTS: [Option<Rights>; 8] = {
+        const BOTH: Option<Rights> = Some(Rights::READ.union(Rights::WRITE));
+        const CODE: Option<Rights> = Some(Rights::READ.union(Rights::EXECUTE));
+        [BOTH, BOTH, BOTH, CODE, None, BOTH, BOTH, Some(Rights::WRITE)]
+    };
+    const FIRST: u64 = 0x10_0000;
+
+    fn eight_pages() -> AddressSpace {
+        let space = AddressSpace::default();
+        for (page, count) in [(6, 1), (0, 1), (1, 2), (5, 1), (3, 1), (7, 1)] {
+            let va = GpuVa(FIRST + page as u64 * PAGE);
+            space.map(va, ByteLen(count * PAGE), RIGHTS[page].unwrap(), mapping(count)).unwrap();
+        }
+        space
+    }
+
+    /// The first byte of a range of addresses that cannot be accessed, looked for one by one.
+    fn first_refused(va: u64, len: usize, access: Rights) -> Result<(), Fault> {
+        let refused = |va: u64| {
+            let page = va.checked_sub(FIRST).map(|offset| (offset / PAGE) as usize);
+            let cause = match page.and_then(|page| RIGHTS.get(page).copied().flatten()) {
+                Some(rights) if rights.contains(access) => return None,
+                Some(_) if access == Rights::EXECUTE => Cause::NoExecute,
+                Some(_) if access == Rights::WRITE => Cause::ReadOnly,
+                _ => Cause::NotPresent,
+            };
+            Some(Fault { va, cause, access })
+        };
+        (va..va + len as u64).find_map(refused).map_or(Ok(()), Err)
+    }
+
+    proptest! {
+        /// Copies at and across the ends of pages, ranges and of all that is mapped, against one array of bytes.
+        #[test]
+        fn copies_are_those_of_one_array_of_bytes(
+            steps in vec((0..=8u64, -9..9i64, prop_oneof![0..20u64, PAGE - 9..PAGE + 9, 2 * PAGE..3 * PAGE]), 1..6),
+        ) {
+            let space = eight_pages();
+            let (table, mut port) = (space.snapshot(), MemoryPort::default());
+            port.refresh(&space);
+            let mut bytes = vec![0u8; 8 * PAGE as usize];
+            for (step, (page, shift, len)) in steps.into_iter().enumerate() {
+                let va = (FIRST + page * PAGE).wrapping_add_signed(shift);
+                let len = len as usize;
+                let place = |bytes: &[u8]| bytes[(va - FIRST) as usize..][..len].to_vec();
+                let source: Vec<u8> = (0..len).map(|at| (at % 251) as u8 ^ (step as u8 + 1) << 4).collect();
+                let written = first_refused(va, len, Rights::WRITE);
+                let outcome = if step % 2 == 0 { table.write_bytes(va, &source) } else { port.write_bytes(va, &source) };
+                prop_assert_eq!(outcome, written);
+                if written.is_ok() && len > 0 {
+                    bytes[(va - FIRST) as usize..][..len].copy_from_slice(&source);
+                }
+                let mut back = vec![0xEE; len];
+                let expected = first_refused(va, len, Rights::READ);
+                prop_assert_eq!(table.read_bytes(va, &mut back, Rights::READ), expected);
+                prop_assert!(expected.is_err() || len == 0 || back == place(&bytes));
+                prop_assert_eq!(port.read_bytes(va, &mut back, Rights::READ), expected);
+                prop_assert!(expected.is_err() || len == 0 || back == place(&bytes));
+                for access in [Rights::READ, Rights::WRITE, Rights::EXECUTE] {
+                    prop_assert_eq!(table.covers(va, len, access, &mut (step % 3)), first_refused(va, len, access));
+                }
+            }
+        }
     }
 }

@@ -89,3 +89,68 @@ pub(super) fn runs(registers: Registers, is_hit: impl Fn(usize) -> bool, mut fou
         first += count.max(1);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::collection::{btree_set, vec};
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    fn bits(numbers: &BTreeSet<usize>) -> Bits {
+        let mut bits = Bits::default();
+        numbers.iter().for_each(|&number| bits.insert(number));
+        bits
+    }
+
+    fn numbers(bits: &Bits) -> BTreeSet<usize> {
+        (0..WORDS * 64 + 70).filter(|&number| bits.contains(number)).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn a_set_is_that_of_its_numbers(
+            one in btree_set(0..LDS, 0..12),
+            two in btree_set(0..LDS, 0..12),
+            three in btree_set(0..LDS, 0..12),
+            (at, count) in (0..LDS - 16, 1..16usize),
+            end in prop_oneof![0..LDS, (0..=WORDS).prop_map(|word| 64 * word)],
+        ) {
+            let sets = [&one, &two, &three].map(bits);
+            prop_assert_eq!(numbers(&sets[0]), one.clone());
+            let of_one = |other: &BTreeSet<usize>| !one.is_disjoint(other);
+            prop_assert_eq!(sets[0].meets(&sets[1]), of_one(&two));
+            prop_assert_eq!(sets[0].meets_either(&sets[1], &sets[2]), of_one(&two) || of_one(&three));
+            let mut sum = sets[0];
+            sum.add(&sets[1]);
+            prop_assert_eq!(numbers(&sum), &one | &two);
+            sum.retain(|number| two.contains(&number));
+            prop_assert_eq!(numbers(&sum), two.clone());
+            two.iter().for_each(|&number| sum.remove(number));
+            prop_assert_eq!(sum, Bits::default());
+            sum.insert_all(Registers::new(at, count));
+            prop_assert_eq!(numbers(&sum), (at..at + count).collect::<BTreeSet<_>>());
+            prop_assert_eq!(numbers(&Bits::below(end)), (0..end).collect::<BTreeSet<_>>());
+            // Numbers beyond are no members, whatever is done.
+            sum.insert(WORDS * 64);
+            sum.remove(WORDS * 64 + 64);
+            prop_assert_eq!(numbers(&sum), (at..at + count).collect::<BTreeSet<_>>());
+        }
+
+        /// Runs are those of a text of hits and misses, cut at the misses.
+        #[test]
+        fn runs_are_the_longest_ones(first in 0..300usize, hits in vec(any::<bool>(), 1..20)) {
+            let mut found = Vec::new();
+            let registers = Registers::new(first, hits.len());
+            runs(registers, |register| hits[register - first], |run| found.push(run.range()));
+            let mut expected = Vec::new();
+            for (at, _) in hits.iter().enumerate().filter(|(_, is_hit)| **is_hit) {
+                match expected.last_mut() {
+                    Some(std::ops::Range { end, .. }) if *end == first + at => *end += 1,
+                    _ => expected.push(first + at..first + at + 1),
+                }
+            }
+            prop_assert_eq!(found, expected);
+        }
+    }
+}

@@ -175,6 +175,9 @@ impl PrivateMemory {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+    use proptest::sample::select;
 
     const STORED: Origin = Origin { source: Source::Register(300), pc: 8 };
 
@@ -234,5 +237,77 @@ mod tests {
         assert_eq!(memory.load(2, 8, 8, 16), Some(([0, 0xf0, 0, 0], STORED)));
         assert!(memory.define(0x4, 12, 4) && memory.is_defined(0xff, 8, 8));
         assert!(!memory.define(0xff, 2, 4), "not a whole dword");
+    }
+
+    /// Bytes of a segment that ends in the middle of a dword.
+    const LEN: u32 = 62;
+    const LANES: [usize; 4] = [0, 1, 31, 63];
+
+    proptest! {
+        /// Against one array of undefined bits, by byte and lane.
+        #[test]
+        fn each_lane_has_its_own_bytes(
+            steps in vec(
+                (any::<bool>(), 0..4usize, 0..70u32, select(vec![1, 2, 3, 4, 8, 12, 16]), kinds_of_bits(), any::<u64>()),
+                1..20,
+            ),
+        ) {
+            let mut memory = PrivateMemory::default();
+            memory.begin(LEN, LEN);
+            let mut model = [[0xffu8; 64]; 64];
+            for (is_whole, at, offset, len, bits, lanes) in steps {
+                if is_whole {
+                    let is_possible = offset % 4 == 0 && len % 4 == 0;
+                    prop_assert_eq!(memory.define(lanes, offset, len), is_possible);
+                    let written = (offset..offset + len).filter(|at| is_possible && *at < 64);
+                    written.for_each(|at| {
+                        (0..64).filter(|lane| lanes >> lane & 1 != 0).for_each(|lane| model[at as usize][lane] = 0);
+                    });
+                } else {
+                    let origin = Some(STORED).filter(|_| bits != [0; 4]);
+                    memory.store(LANES[at], offset, len, bits, origin);
+                    for byte in (0..len).filter(|byte| offset + byte < 64) {
+                        let own = bits[byte as usize / 4].to_le_bytes()[byte as usize % 4];
+                        model[(offset + byte) as usize][LANES[at]] = own;
+                    }
+                }
+            }
+            for (offset, len) in (0..66).flat_map(|offset| [1, 2, 4, 8, 16].map(|len| (offset, len))) {
+                let is_whole = offset % 4 == 0 && len % 4 == 0 && offset + len <= 64;
+                for lane in LANES {
+                    let mut expected = [0; LANE_DWORDS_MAX];
+                    for byte in (0..len).filter(|byte| offset + byte < LEN) {
+                        let own = u32::from(model[(offset + byte) as usize][lane]);
+                        expected[byte as usize / 4] |= own << (8 * (byte % 4));
+                    }
+                    let found = memory.load(lane, offset, len, 16).map(|(bits, _)| bits);
+                    prop_assert_eq!(found, Some(expected).filter(|bits| *bits != [0; 4]));
+                    let is_zero = |at: u32| model[at as usize][lane] == 0;
+                    let is_defined = is_whole && (offset..offset + len).all(is_zero);
+                    prop_assert_eq!(memory.is_defined(1 << lane, offset, len), is_defined, "{} {} {}", lane, offset, len);
+                }
+            }
+        }
+    }
+
+    /// All, none, some.
+    fn kinds_of_bits() -> impl Strategy<Value = [u32; LANE_DWORDS_MAX]> {
+        prop_oneof![
+            Just([0; 4]),
+            Just([u32::MAX; 4]),
+            any::<[u32; 4]>(),
+            any::<u32>().prop_map(|bits| [0, bits & 0xff, 0, 0])
+        ]
+    }
+
+    #[test]
+    fn data_at_the_end_of_all_addresses_is_none() {
+        let mut memory = PrivateMemory::default();
+        memory.begin(64, 64);
+        memory.store(0, u32::MAX - 1, 4, [0; 4], None);
+        assert!(memory.define(1, 0xffff_fffc, 8));
+        assert_eq!(memory.load(0, u32::MAX - 1, 4, 16), None);
+        assert!(!memory.is_defined(1, 0, 4) && !memory.is_defined(1, 60, 8));
+        assert_eq!(memory.load(0, 0, 2, 16).map(|(bits, _)| bits), Some([0xffff, 0, 0, 0]), "nothing wraps");
     }
 }

@@ -216,32 +216,4 @@ impl PrivateAddress {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn placed(words: &[u32], element: u32, bits: &[u32]) -> Vec<(usize, u32)> {
-        let transfer = Transfer::of(&zrt_isa::decode(words).unwrap()).unwrap();
-        let mut placed = Vec::new();
-        transfer.place(element, bits, |register, bits| placed.push((register, bits)));
-        placed
-    }
-
-    /// Words of llvm-mc 19.
-    #[test]
-    fn loads_place_bytes_as_they_are_encoded() {
-        let v = |register: usize| VECTOR_FIRST + register;
-        let u8 = [0xee04_0004, 0x0000_0002, 0x0000_0001]; // global_load_u8 v2, v1, s[4:5]
-        assert_eq!(placed(&u8, 0, &[0xffff_ff80]), [(v(2), 0x80)], "zeros above");
-        let i8 = [0xee04_4004, 0x0000_0002, 0x0000_0001]; // global_load_i8
-        assert_eq!(placed(&i8, 0, &[0x80]), [(v(2), 0xffff_ff80)], "the sign decides what is above");
-        assert_eq!(placed(&i8, 0, &[0x7f]), [(v(2), 0x7f)]);
-        let high = [0xee08_8004, 0x0000_0002, 0x0000_0001]; // global_load_d16_hi_i8
-        assert_eq!(placed(&high, 0, &[0x80]), [(v(2), 0xff80_0000)]);
-        let wide = [0xee05_4004, 0x0000_0002, 0x0000_0001]; // global_load_b64 v[2:3], v1, s[4:5]
-        assert_eq!(placed(&wide, 0, &[1, 2]), [(v(2), 1), (v(3), 2)]);
-        let scalar = [0xf400_2000, 0xf800_0000]; // s_load_b64 s[0:1], s[0:1], 0x0
-        assert_eq!(placed(&scalar, 0, &[1, 2]), [(0, 1), (1, 2)]);
-        let pair = [0xd8dc_0301, 0x0200_0000]; // ds_load_2addr_b32 v[2:3], v0 offset0:1 offset1:3
-        assert_eq!((placed(&pair, 0, &[1]), placed(&pair, 1, &[1])), (vec![(v(2), 1)], vec![(v(3), 1)]));
-    }
-}
+mod tests;

@@ -202,3 +202,34 @@ fn the_static_lint_finds_the_same_in_straight_line_code() {
     // The programs do produce findings.
     assert!(count > PROGRAMS, "{count}");
 }
+
+/// What the engine does for most instructions finds what all rules find, and leaves the same behind.
+#[test]
+fn the_short_way_finds_the_same() {
+    let mut random = Random(zrt_needs::Random::new(0x5eed_0002));
+    let (mut passed, mut found) = (0, 0);
+    for index in 0..600 {
+        let wave_size = if index % 3 == 0 { WaveSize::Wave64 } else { WaveSize::Wave32 };
+        let strictness = if index % 4 == 0 { Strictness::Compiler } else { Strictness::Strict };
+        let user_sgprs = [2, 6, 106][index / 4 % 3];
+        let state = LaunchState { strictness, user_sgprs, lanes_mask: 0xffff_ffff, ..launch(wave_size) };
+        let (mut long, mut short) = (Walk::new(&state), Walk::new(&state));
+        // The first pieces define what is read later.
+        let defined = [
+            0x7e020300, // v_mov_b32_e32 v1, v0
+            0x7e040300, // v_mov_b32_e32 v2, v0
+            0x7e060300, // v_mov_b32_e32 v3, v0
+            0xbeea0100, // s_mov_b64 vcc, s[0:1]
+        ];
+        let programs: Vec<Vec<u32>> = (0..4).map(|_| random.program(wave_size)).collect();
+        for words in std::iter::once(&defined[..]).chain(programs.iter().map(Vec::as_slice)) {
+            let lanes = [u64::MAX, 0xffff, 0x1_0000_0000, 0][random.below(4) as usize];
+            (long.exec, short.exec) = (lanes, lanes);
+            long.run(words);
+            passed += short.run_shortly(words);
+        }
+        assert_eq!(short.findings, long.findings, "program {index}: {programs:x?}");
+        found += long.findings.len();
+    }
+    assert!(passed > 600 && found > 600, "{passed} {found}");
+}

@@ -1,11 +1,10 @@
 //! Counters (instruction set reference §4.1).
 
 use super::*;
-use Counter::{Ds, Km, Load};
-use Defect::{OverwriteOutstanding, PartialScalarWait, ReadOutstanding};
 
 twins! {
-    vector_load: ReadOutstanding(Load), "v2", "s_wait_loadcnt 0x0", 12, Some(0);
+    vector_load: "counters: pc 0xc: v2 is read while its result may still be under way, from pc 0x0; needs \
+        s_wait_loadcnt 0x0 before it";
     [
         0xee05007c, 0x00000002, 0x00000000, // global_load_b32 v2, v[0:1], off
         0x7e060302, // v_mov_b32_e32 v3, v2
@@ -16,7 +15,8 @@ twins! {
         0x7e060302, // v_mov_b32_e32 v3, v2
     ]
 
-    the_first_of_two_loads: ReadOutstanding(Load), "v[2:3]", "s_wait_loadcnt 0x1", 24, Some(0);
+    the_first_of_two_loads: "counters: pc 0x18: v[2:3] is read while its result may still be under way, from pc \
+        0x0; needs s_wait_loadcnt 0x1 before it";
     [
         0xee05407c, 0x00000002, 0x00000000, // global_load_b64 v[2:3], v[0:1], off
         0xee05007c, 0x00000004, 0x00000000, // global_load_b32 v4, v[0:1], off
@@ -29,7 +29,8 @@ twins! {
         0x3e0c0481, // v_lshlrev_b64_e32 v[6:7], 1, v[2:3]
     ]
 
-    the_second_of_two_loads: ReadOutstanding(Load), "v4", "s_wait_loadcnt 0x0", 28, Some(12);
+    the_second_of_two_loads: "counters: pc 0x1c: v4 is read while its result may still be under way, from pc \
+        0xc; needs s_wait_loadcnt 0x0 before it";
     [
         0xee05407c, 0x00000002, 0x00000000, // global_load_b64 v[2:3], v[0:1], off
         0xee05007c, 0x00000004, 0x00000000, // global_load_b32 v4, v[0:1], off
@@ -43,7 +44,8 @@ twins! {
         0x7e0a0304, // v_mov_b32_e32 v5, v4
     ]
 
-    returning_atomic: ReadOutstanding(Load), "v2", "s_wait_loadcnt 0x0", 12, Some(0);
+    returning_atomic: "counters: pc 0xc: v2 is read while its result may still be under way, from pc 0x0; needs \
+        s_wait_loadcnt 0x0 before it";
     [
         0xee0d407c, 0x01900002, 0x00000000, // global_atomic_add_u32 v2, v[0:1], v3, off th:TH_ATOMIC_RETURN
         0x7e080302, // v_mov_b32_e32 v4, v2
@@ -54,7 +56,8 @@ twins! {
         0x7e080302, // v_mov_b32_e32 v4, v2
     ]
 
-    lds_load: ReadOutstanding(Ds), "v[2:3]", "s_wait_dscnt 0x0", 8, Some(0);
+    lds_load: "counters: pc 0x8: v[2:3] is read while its result may still be under way, from pc 0x0; needs \
+        s_wait_dscnt 0x0 before it";
     [
         0xd8dc0100, 0x02000000, // ds_load_2addr_b32 v[2:3], v0 offset1:1
         0x3e0c0481, // v_lshlrev_b64_e32 v[6:7], 1, v[2:3]
@@ -65,7 +68,8 @@ twins! {
         0x3e0c0481, // v_lshlrev_b64_e32 v[6:7], 1, v[2:3]
     ]
 
-    a_store_waits_for_its_half: ReadOutstanding(Load), "v2", "s_wait_loadcnt 0x0", 28, Some(12);
+    a_store_waits_for_its_half: "counters: pc 0x1c: v2 is read while its result may still be under way, from pc \
+        0xc; needs s_wait_loadcnt 0x0 before it";
     [
         0xee08007c, 0x00000002, 0x00000000, // global_load_d16_b16 v2, v[0:1], off
         0xee08c07c, 0x00000002, 0x00000200, // global_load_d16_hi_b16 v2, v[0:1], off offset:2
@@ -79,7 +83,8 @@ twins! {
         0xee06407c, 0x01000000, 0x00000000, // global_store_b16 v[0:1], v2, off
     ]
 
-    arithmetic_waits_for_both_halves: ReadOutstanding(Load), "v2", "s_wait_loadcnt 0x0", 28, Some(12);
+    arithmetic_waits_for_both_halves: "counters: pc 0x1c: v2 is read while its result may still be under way, \
+        from pc 0xc; needs s_wait_loadcnt 0x0 before it";
     [
         0xee08007c, 0x00000002, 0x00000000, // global_load_d16_b16 v2, v[0:1], off
         0xee08c07c, 0x00000002, 0x00000200, // global_load_d16_hi_b16 v2, v[0:1], off offset:2
@@ -93,7 +98,8 @@ twins! {
         0x7e063902, // v_mov_b16_e32 v3.l, v2.l
     ]
 
-    halves_by_two_counters: OverwriteOutstanding(Ds), "v2", "s_wait_dscnt 0x0", 8, Some(0);
+    halves_by_two_counters: "counters: pc 0x8: v2 is overwritten while an earlier result may still arrive, from \
+        pc 0x0; needs s_wait_dscnt 0x0 before it";
     [
         0xda9c0000, 0x02000000, // ds_load_u16_d16_hi v2, v0
         0xee08c07c, 0x00000002, 0x00000200, // global_load_d16_hi_b16 v2, v[0:1], off offset:2
@@ -103,7 +109,8 @@ twins! {
         0xee08007c, 0x00000002, 0x00000000, // global_load_d16_b16 v2, v[0:1], off
     ]
 
-    the_wrong_counter: ReadOutstanding(Ds), "v2", "s_wait_dscnt 0x0", 12, Some(0);
+    the_wrong_counter: "counters: pc 0xc: v2 is read while its result may still be under way, from pc 0x0; \
+        needs s_wait_dscnt 0x0 before it";
     [
         0xd8d80000, 0x02000000, // ds_load_b32 v2, v0
         0xbfc00000, // s_wait_loadcnt 0x0
@@ -115,7 +122,8 @@ twins! {
         0x7e060302, // v_mov_b32_e32 v3, v2
     ]
 
-    scalar_load: ReadOutstanding(Km), "s[4:5]", "s_wait_kmcnt 0x0", 8, Some(0);
+    scalar_load: "counters: pc 0x8: s[4:5] is read while its result may still be under way, from pc 0x0; needs \
+        s_wait_kmcnt 0x0 before it";
     [
         0xf4002100, 0xf8000000, // s_load_b64 s[4:5], s[0:1], 0x0
         0xbe860104, // s_mov_b64 s[6:7], s[4:5]
@@ -126,7 +134,8 @@ twins! {
         0xbe860104, // s_mov_b64 s[6:7], s[4:5]
     ]
 
-    scalar_loads_return_in_any_order: PartialScalarWait, "", "s_wait_kmcnt 0x0", 16, None;
+    scalar_loads_return_in_any_order: "counters: pc 0x10: the wait covers only some of several scalar loads, \
+        which return in any order: it guarantees none of them; needs s_wait_kmcnt 0x0 before it";
     [
         0xf4000100, 0xf8000000, // s_load_b32 s4, s[0:1], 0x0
         0xf4000140, 0xf8000040, // s_load_b32 s5, s[0:1], 0x40
@@ -141,7 +150,8 @@ twins! {
         0xbe860004, // s_mov_b32 s6, s4
     ]
 
-    message: ReadOutstanding(Km), "s[4:5]", "s_wait_kmcnt 0x0", 4, Some(0);
+    message: "counters: pc 0x4: s[4:5] is read while its result may still be under way, from pc 0x0; needs \
+        s_wait_kmcnt 0x0 before it";
     [
         0xbe844d83, // s_sendmsg_rtn_b64 s[4:5], sendmsg(MSG_RTN_GET_REALTIME)
         0xbe860104, // s_mov_b64 s[6:7], s[4:5]
@@ -152,7 +162,8 @@ twins! {
         0xbe860104, // s_mov_b64 s[6:7], s[4:5]
     ]
 
-    barrier_condition: ReadOutstanding(Km), "scc", "s_wait_kmcnt 0x0", 4, Some(0);
+    barrier_condition: "counters: pc 0x4: scc is read while its result may still be under way, from pc 0x0; \
+        needs s_wait_kmcnt 0x0 before it";
     [
         0xbe804fc1, // s_barrier_signal_isfirst -1
         0x98040605, // s_cselect_b32 s4, s5, s6
@@ -163,7 +174,8 @@ twins! {
         0x98040605, // s_cselect_b32 s4, s5, s6
     ]
 
-    overwritten_by_arithmetic: OverwriteOutstanding(Load), "v2", "s_wait_loadcnt 0x0", 12, Some(0);
+    overwritten_by_arithmetic: "counters: pc 0xc: v2 is overwritten while an earlier result may still arrive, \
+        from pc 0x0; needs s_wait_loadcnt 0x0 before it";
     [
         0xee05007c, 0x00000002, 0x00000000, // global_load_b32 v2, v[0:1], off
         0x7e040280, // v_mov_b32_e32 v2, 0
@@ -174,7 +186,8 @@ twins! {
         0x7e040280, // v_mov_b32_e32 v2, 0
     ]
 
-    overwritten_by_another_class: OverwriteOutstanding(Load), "v2", "s_wait_loadcnt 0x0", 12, Some(0);
+    overwritten_by_another_class: "counters: pc 0xc: v2 is overwritten while an earlier result may still \
+        arrive, from pc 0x0; needs s_wait_loadcnt 0x0 before it";
     [
         0xee05007c, 0x00000002, 0x00000000, // global_load_b32 v2, v[0:1], off
         0xd8d80000, 0x02000000, // ds_load_b32 v2, v0
@@ -186,7 +199,8 @@ twins! {
     ]
 
     // Memory loads write registers in any order, LDS in its own order.
-    overwritten_by_the_same_class: OverwriteOutstanding(Load), "v2", "s_wait_loadcnt 0x0", 12, Some(0);
+    overwritten_by_the_same_class: "counters: pc 0xc: v2 is overwritten while an earlier result may still \
+        arrive, from pc 0x0; needs s_wait_loadcnt 0x0 before it";
     [
         0xee05007c, 0x00000002, 0x00000000, // global_load_b32 v2, v[0:1], off
         0xee05007c, 0x00000002, 0x00000400, // global_load_b32 v2, v[0:1], off offset:4
@@ -196,7 +210,8 @@ twins! {
         0xd8d80004, 0x02000000, // ds_load_b32 v2, v0 offset:4
     ]
 
-    an_address_is_read_too: ReadOutstanding(Km), "s[4:5]", "s_wait_kmcnt 0x0", 8, Some(0);
+    an_address_is_read_too: "counters: pc 0x8: s[4:5] is read while its result may still be under way, from pc \
+        0x0; needs s_wait_kmcnt 0x0 before it";
     [
         0xf4002100, 0xf8000000, // s_load_b64 s[4:5], s[0:1], 0x0
         0xee050004, 0x00000002, 0x00000000, // global_load_b32 v2, v0, s[4:5]
@@ -208,7 +223,8 @@ twins! {
     ]
 
     // A store's data may be overwritten at once.
-    stored_data: ReadOutstanding(Load), "v2", "s_wait_loadcnt 0x0", 12, Some(0);
+    stored_data: "counters: pc 0xc: v2 is read while its result may still be under way, from pc 0x0; needs \
+        s_wait_loadcnt 0x0 before it";
     [
         0xee05007c, 0x00000002, 0x00000000, // global_load_b32 v2, v[0:1], off
         0xee06807c, 0x01000000, 0x00000000, // global_store_b32 v[0:1], v2, off
@@ -219,7 +235,52 @@ twins! {
         0xee05007c, 0x00000000, 0x00000000, // global_load_b32 v0, v[0:1], off
     ]
 
-    fail_flag_of_a_buffer_load: ReadOutstanding(Load), "v3", "s_wait_loadcnt 0x0", 12, Some(0);
+    direct_load: "counters: pc 0x4: v1 is read while its result may still be under way, from pc 0x0; needs \
+        s_wait_expcnt 0x0 before it";
+    [
+        0xce9f0001, // ds_direct_load v1 wait_va_vdst:15 wait_vm_vsrc:1
+        0x7e040301, // v_mov_b32_e32 v2, v1
+    ]
+    [
+        0xce9f0001, // ds_direct_load v1 wait_va_vdst:15 wait_vm_vsrc:1
+        0xbfc40000, // s_wait_expcnt 0x0
+        0x7e040301, // v_mov_b32_e32 v2, v1
+    ]
+
+    // The wait is for the younger of the two; the older one is named.
+    two_loads_read_at_once: "counters: pc 0x18: v[2:3] is read while its result may still be under way, from pc \
+        0x0; needs s_wait_loadcnt 0x0 before it";
+    [
+        0xee05007c, 0x00000002, 0x00000000, // global_load_b32 v2, v[0:1], off
+        0xee05007c, 0x00000003, 0x00000000, // global_load_b32 v3, v[0:1], off
+        0x3e0c0481, // v_lshlrev_b64_e32 v[6:7], 1, v[2:3]
+        0x3e0c0481, // v_lshlrev_b64_e32 v[6:7], 1, v[2:3]
+    ]
+    [
+        0xee05007c, 0x00000002, 0x00000000, // global_load_b32 v2, v[0:1], off
+        0xee05007c, 0x00000003, 0x00000000, // global_load_b32 v3, v[0:1], off
+        0xbfc00000, // s_wait_loadcnt 0x0
+        0x3e0c0481, // v_lshlrev_b64_e32 v[6:7], 1, v[2:3]
+    ]
+
+    // A wait for 1 says nothing if there are two, but is harmless if there is one.
+    the_only_scalar_load: "counters: pc 0xc: s4 is read while its result may still be under way, from pc 0x0; \
+        needs s_wait_kmcnt 0x0 before it";
+    [
+        0xf4000100, 0xf8000000, // s_load_b32 s4, s[0:1], 0x0
+        0xbfc70001, // s_wait_kmcnt 0x1
+        0xbe860004, // s_mov_b32 s6, s4
+    ]
+    // A flag is delivered when it is waited for: a compare in between is lost, and no hazard.
+    [
+        0xbe804fc1, // s_barrier_signal_isfirst -1
+        0xbf068004, // s_cmp_eq_u32 s4, 0
+        0xbfc70000, // s_wait_kmcnt 0x0
+        0x98040605, // s_cselect_b32 s4, s5, s6
+    ]
+
+    fail_flag_of_a_buffer_load: "counters: pc 0xc: v3 is read while its result may still be under way, from pc \
+        0x0; needs s_wait_loadcnt 0x0 before it";
     [
         0xc445007c, 0x40801002, 0x00000000, // buffer_load_b32 v[2:3], v0, s[8:11], null offen tfe
         0x7e080303, // v_mov_b32_e32 v4, v3

@@ -5,7 +5,8 @@ use super::*;
 use Defect::*;
 
 twins! {
-    salu_write_valu_read: ScalarWrite, "s4", "sa_sdst(0)", 8, Some(4);
+    salu_write_valu_read: "hazards: pc 0x8: s4 was read by the VALU, then written by the SALU; this read may \
+        return the old value, from pc 0x4; needs s_wait_alu depctr_sa_sdst(0) before it";
     [
         0x7e020204, // v_mov_b32_e32 v1, s4
         0xbe840081, // s_mov_b32 s4, 1
@@ -18,7 +19,8 @@ twins! {
         0x7e040204, // v_mov_b32_e32 v2, s4
     ]
 
-    salu_write_salu_read: ScalarWrite, "s4", "sa_sdst(0)", 8, Some(4);
+    salu_write_salu_read: "hazards: pc 0x8: s4 was read by the VALU, then written by the SALU; this read may \
+        return the old value, from pc 0x4; needs s_wait_alu depctr_sa_sdst(0) before it";
     [
         0x7e020205, // v_mov_b32_e32 v1, s5
         0xbe840081, // s_mov_b32 s4, 1
@@ -30,7 +32,8 @@ twins! {
         0x81068104, // s_add_co_i32 s6, s4, 1
     ]
 
-    valu_write_valu_read: VectorWrite, "s4", "va_sdst(0)", 12, Some(4);
+    valu_write_valu_read: "hazards: pc 0xc: s4 was read by the VALU, then written by the VALU; this read may \
+        return the old value, from pc 0x4; needs s_wait_alu depctr_va_sdst(0) before it";
     [
         0x7e020204, // v_mov_b32_e32 v1, s4
         0xd44a0004, 0x00020300, // v_cmp_eq_u32_e64 s4, v0, v1
@@ -43,7 +46,8 @@ twins! {
         0xd5010001, 0x00110300, // v_cndmask_b32_e64 v1, v0, 1, s4
     ]
 
-    the_wrong_field: VectorWrite, "s4", "va_sdst(0)", 12, Some(4);
+    the_wrong_field: "hazards: pc 0xc: s4 was read by the VALU, then written by the VALU; this read may return \
+        the old value, from pc 0x4; needs s_wait_alu depctr_va_sdst(0) before it";
     [
         0x7e020204, // v_mov_b32_e32 v1, s4
         0x7e080500, // v_readfirstlane_b32 s4, v0
@@ -58,7 +62,8 @@ twins! {
         0x7e040204, // v_mov_b32_e32 v2, s4
     ]
 
-    vcc_chain: VectorWrite, "vcc", "va_vcc(0)", 12, Some(8);
+    vcc_chain: "hazards: pc 0xc: vcc was read by the VALU, then written by the VALU; this read may return the \
+        old value, from pc 0x8; needs s_wait_alu depctr_va_vcc(0) before it";
     [
         0x7c940081, // v_cmp_eq_u32_e32 vcc_lo, 1, v0
         0x02020100, // v_cndmask_b32_e32 v1, v0, v0, vcc_lo
@@ -73,7 +78,8 @@ twins! {
         0x02040300, // v_cndmask_b32_e32 v2, v0, v1, vcc_lo
     ]
 
-    a_branch_reads_vcc: VectorWrite, "vcc", "va_vcc(0)", 12, Some(8);
+    a_branch_reads_vcc: "hazards: pc 0xc: vcc was read by the VALU, then written by the VALU; this read may \
+        return the old value, from pc 0x8; needs s_wait_alu depctr_va_vcc(0) before it";
     [
         0x7c940081, // v_cmp_eq_u32_e32 vcc_lo, 1, v0
         0x02020100, // v_cndmask_b32_e32 v1, v0, v0, vcc_lo
@@ -85,7 +91,8 @@ twins! {
         0xbfa30000, // s_cbranch_vccz 0
     ]
 
-    vector_memory_does_not_clear: ScalarWrite, "s4", "sa_sdst(0)", 20, Some(4);
+    vector_memory_does_not_clear: "hazards: pc 0x14: s4 was read by the VALU, then written by the SALU; this \
+        read may return the old value, from pc 0x4; needs s_wait_alu depctr_sa_sdst(0) before it";
     [
         0x7e020204, // v_mov_b32_e32 v1, s4
         0xbe840081, // s_mov_b32 s4, 1
@@ -99,7 +106,8 @@ twins! {
         0x7e040204, // v_mov_b32_e32 v2, s4
     ]
 
-    scalar_memory_clears: ScalarWrite, "s4", "sa_sdst(0)", 8, Some(4);
+    scalar_memory_clears: "hazards: pc 0x8: s4 was read by the VALU, then written by the SALU; this read may \
+        return the old value, from pc 0x4; needs s_wait_alu depctr_sa_sdst(0) before it";
     [
         0x7e020204, // v_mov_b32_e32 v1, s4
         0xbe840081, // s_mov_b32 s4, 1
@@ -112,7 +120,8 @@ twins! {
         0x7e040204, // v_mov_b32_e32 v2, s4
     ]
 
-    idle_run: ScalarWrite, "s4", "sa_sdst(0)", 32, Some(28);
+    idle_run: "hazards: pc 0x20: s4 was read by the VALU, then written by the SALU; this read may return the \
+        old value, from pc 0x1c; needs s_wait_alu depctr_sa_sdst(0) before it";
     [
         0x7e020204, // v_mov_b32_e32 v1, s4
         0xd8500000, 0x00000000, // ds_nop
@@ -131,7 +140,8 @@ twins! {
         0x7e040204, // v_mov_b32_e32 v2, s4
     ]
 
-    jump_with_an_open_write: OpenAtJump, "s4", "sa_sdst(0)", 8, Some(4);
+    jump_with_an_open_write: "hazards: pc 0x8: s4 has a write open at a jump to other code, from pc 0x4; needs \
+        s_wait_alu depctr_sa_sdst(0) before it";
     [
         0x7e020204, // v_mov_b32_e32 v1, s4
         0xbe840081, // s_mov_b32 s4, 1
@@ -144,7 +154,8 @@ twins! {
         0xbe80481e, // s_setpc_b64 s[30:31]
     ]
 
-    call_with_an_open_write: OpenAtJump, "vcc", "va_vcc(0)", 12, Some(8);
+    call_with_an_open_write: "hazards: pc 0xc: vcc has a write open at a jump to other code, from pc 0x8; needs \
+        s_wait_alu depctr_va_vcc(0) before it";
     [
         0x7c940081, // v_cmp_eq_u32_e32 vcc_lo, 1, v0
         0x02020100, // v_cndmask_b32_e32 v1, v0, v0, vcc_lo
@@ -157,7 +168,8 @@ twins! {
         0xbe9e4920, // s_swappc_b64 s[30:31], s[32:33]
     ]
 
-    matrix_result_as_a: MatrixChain, "v[16:19]", "v_nop", 8, Some(0);
+    matrix_result_as_a: "hazards: pc 0x8: v[16:19] is the result of a matrix operation and input A, B or index \
+        of the next, from pc 0x0; needs a VALU instruction, such as v_nop, in between";
     [
         0xcc404010, 0x1c220900, // v_wmma_f32_16x16x16_f16 v[16:23], v[0:3], v[4:7], v[8:15]
         0xcc404018, 0x1c220910, // v_wmma_f32_16x16x16_f16 v[24:31], v[16:19], v[4:7], v[8:15]
@@ -168,7 +180,8 @@ twins! {
         0xcc404018, 0x1c220910, // v_wmma_f32_16x16x16_f16 v[24:31], v[16:19], v[4:7], v[8:15]
     ]
 
-    matrix_result_as_b: MatrixChain, "v[20:23]", "v_nop", 12, Some(0);
+    matrix_result_as_b: "hazards: pc 0xc: v[20:23] is the result of a matrix operation and input A, B or index \
+        of the next, from pc 0x0; needs a VALU instruction, such as v_nop, in between";
     [
         0xcc404010, 0x1c220900, // v_wmma_f32_16x16x16_f16 v[16:23], v[0:3], v[4:7], v[8:15]
         0xbe840080, // s_mov_b32 s4, 0
@@ -180,7 +193,8 @@ twins! {
         0xcc404018, 0x1c420900, // v_wmma_f32_16x16x16_f16 v[24:31], v[0:3], v[4:7], v[16:23]
     ]
 
-    matrix_result_as_index: MatrixChain, "v16", "v_nop", 8, Some(0);
+    matrix_result_as_index: "hazards: pc 0x8: v16 is the result of a matrix operation and input A, B or index \
+        of the next, from pc 0x0; needs a VALU instruction, such as v_nop, in between";
     [
         0xcc404010, 0x1c220900, // v_wmma_f32_16x16x16_f16 v[16:23], v[0:3], v[4:7], v[8:15]
         0xcc504018, 0x1c420900, // v_swmmac_f32_16x16x32_f16 v[24:31], v[0:3], v[4:11], v16
@@ -190,7 +204,8 @@ twins! {
         0xcc504010, 0x1c620900, // v_swmmac_f32_16x16x32_f16 v[16:23], v[0:3], v[4:11], v24
     ]
 
-    exchange_after_compare: LaneExchange, "", "other than v_nop", 8, Some(0);
+    exchange_after_compare: "hazards: pc 0x8: lanes are exchanged right after v_cmpx wrote EXEC, from pc 0x0; \
+        needs a VALU instruction other than v_nop in between";
     [
         0x7d920083, // v_cmpx_lt_u32_e32 3, v0
         0x7e000000, // v_nop
@@ -202,7 +217,8 @@ twins! {
         0xd65b0001, 0x000c0500, // v_permlane16_b32 v1, v0, s2, s3
     ]
 
-    system_store_after_a_load: SystemStore, "", "s_wait_storecnt 0x0", 12, None;
+    system_store_after_a_load: "hazards: pc 0xc: a store of system scope while earlier accesses are \
+        outstanding; needs s_wait_loadcnt 0x0, s_wait_kmcnt 0x0 and s_wait_storecnt 0x0 before it";
     [
         0xee05007c, 0x00000002, 0x00000000, // global_load_b32 v2, v[0:1], off
         0xee06807c, 0x018c0000, 0x00000000, // global_store_b32 v[0:1], v3, off scope:SCOPE_SYS
@@ -213,7 +229,8 @@ twins! {
         0xee06807c, 0x018c0000, 0x00000000, // global_store_b32 v[0:1], v3, off scope:SCOPE_SYS
     ]
 
-    system_store_after_a_store: SystemStore, "", "s_wait_storecnt 0x0", 12, None;
+    system_store_after_a_store: "hazards: pc 0xc: a store of system scope while earlier accesses are \
+        outstanding; needs s_wait_loadcnt 0x0, s_wait_kmcnt 0x0 and s_wait_storecnt 0x0 before it";
     [
         0xee06807c, 0x01800000, 0x00000000, // global_store_b32 v[0:1], v3, off
         0xec06807c, 0x018c0000, 0x00000000, // flat_store_b32 v[0:1], v3 scope:SCOPE_SYS
@@ -226,8 +243,21 @@ twins! {
         0xee0b007c, 0x000c0000, 0x00000000, // global_wb scope:SCOPE_SYS
     ]
 
+    system_store_after_a_scalar_load: "hazards: pc 0x8: a store of system scope while earlier accesses are \
+        outstanding; needs s_wait_loadcnt 0x0, s_wait_kmcnt 0x0 and s_wait_storecnt 0x0 before it";
+    [
+        0xf4000100, 0xf8000000, // s_load_b32 s4, s[0:1], 0x0
+        0xee06807c, 0x018c0000, 0x00000000, // global_store_b32 v[0:1], v3, off scope:SCOPE_SYS
+    ]
+    // LDS is no memory that others see.
+    [
+        0xd8d80000, 0x02000000, // ds_load_b32 v2, v0
+        0xee06807c, 0x018c0000, 0x00000000, // global_store_b32 v[0:1], v3, off scope:SCOPE_SYS
+    ]
+
     // Assembled with other registers, then changed: src0 of the two halves is v4 and v8.
-    dual_banks_of_source_0: DualBanks, "", "modulo 4", 0, None;
+    dual_banks_of_source_0: "hazards: pc 0x0: both halves of a dual operation read the same register bank; use \
+        vector registers whose numbers differ modulo 4";
     [
         0xc8c60b08, 0x01020d04, // v_dual_mul_f32 v1, v8, v5 :: v_dual_mul_f32 v2, v4, v6
     ]
@@ -375,4 +405,58 @@ fn compilers_trust_the_return_address_of_a_call() {
         walk.ordered().len()
     };
     assert_eq!((count(Strictness::Strict), count(Strictness::Compiler)), (1, 0));
+}
+
+/// A matrix result in v[16:23], and inputs A that begin below, in and above it.
+#[test]
+fn matrix_inputs_that_share_a_register_with_the_result_are_found() {
+    let result = [0xcc404010, 0x1c220900]; // v_wmma_f32_16x16x16_f16 v[16:23], v[0:3], v[4:7], v[8:15]
+    let found = |between: &[u32], first: u32| {
+        let mut walk = Walk::new(&launch(WaveSize::Wave32));
+        walk.run(&result);
+        walk.run(between);
+        walk.run(&[
+            // v_wmma_f32_16x16x16_f16 v[32:39], v[first:first+3], v[4:7], v[8:15]
+            0xcc404020,
+            0x1c220900 | first,
+        ]);
+        walk.ordered().iter().map(|finding| finding.registers.unwrap().to_string()).collect::<Vec<_>>()
+    };
+    for (first, expected) in
+        [(12, None), (13, Some("v[13:16]")), (18, Some("v[18:21]")), (23, Some("v[23:26]")), (24, None)]
+    {
+        assert_eq!(found(&[], first), expected.into_iter().collect::<Vec<_>>());
+    }
+    // Whatever VALU instruction comes between, it is enough; others are not.
+    let between: [(&[u32], usize); 6] = [
+        (&[0x7e000000], 0),             // v_nop
+        (&[0x7d920083], 0),             // v_cmpx_lt_u32_e32 3, v0
+        (&[0xd65b0001, 0x000c0500], 0), // v_permlane16_b32 v1, v0, s2, s3
+        (&[0x7e040302], 0),             // v_mov_b32_e32 v2, v2
+        (&[0xd8d80000, 0x28000000], 1), // ds_load_b32 v40, v0
+        (&[0xbf800000], 1),             // s_nop 0
+    ];
+    for (words, count) in between {
+        assert_eq!(found(words, 16).len(), count, "{words:x?}");
+    }
+}
+
+#[test]
+fn an_exchange_is_found_only_next_to_the_compare() {
+    let compare: &[u32] = &[0x7d920083]; // v_cmpx_lt_u32_e32 3, v0
+    let exchange: &[u32] = &[0xd65b0001, 0x000c0500]; // v_permlane16_b32 v1, v0, s2, s3
+    let matrix: &[u32] = &[0xcc404010, 0x1c220900]; // v_wmma_f32_16x16x16_f16 v[16:23], v[0:3], v[4:7], v[8:15]
+    let scalar: &[u32] = &[0xbf800000]; // s_nop 0
+    let cases: [(&[&[u32]], usize); 5] = [
+        (&[compare, exchange, exchange], 1),
+        (&[compare, scalar, exchange], 1),
+        (&[compare, matrix, exchange], 0),
+        (&[exchange, compare], 0),
+        (&[compare, exchange, compare, exchange], 2),
+    ];
+    for (parts, count) in cases {
+        let mut walk = Walk::new(&launch(WaveSize::Wave32));
+        walk.run(&parts.concat());
+        assert_eq!(walk.ordered().len(), count, "{parts:x?}");
+    }
 }
