@@ -3,7 +3,7 @@
 //! Contract: conversions to an integer truncate and saturate, and convert NaN to 0; conversions to a float round by
 //! MODE unless the name says otherwise (instruction set reference §8.1).
 
-use super::access::fetch_raw;
+use super::access::{clamp_single, commit_wide, fetch_raw};
 use super::operand::Packed;
 use super::shell::{ResultKind, finish};
 use super::single::canonical;
@@ -176,7 +176,10 @@ impl<const BF8: bool> Operation for FromBytes<BF8> {
             result[0].0[lane] = byte_to_single(row.0[lane] >> shift & 0xFF, BF8);
             result[1].0[lane] = byte_to_single(row.0[lane] >> (shift + 8) & 0xFF, BF8);
         }
-        super::access::commit_wide(wave, op, &result);
+        if Packed(op.modifiers).clamp() {
+            result.iter_mut().for_each(clamp_single);
+        }
+        commit_wide(wave, op, &result);
         Flow::Next
     }
 }

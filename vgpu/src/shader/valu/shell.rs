@@ -18,7 +18,7 @@ use core::marker::PhantomData;
 pub(super) use approximation::{scalar_approximation, vector_approximation};
 pub(super) use packed::{packed, saturating_halves};
 pub(super) use test::{cold_test, test};
-pub(super) use wide::{WideSource, join, wide};
+pub(super) use wide::{WideSource, finish_wide, join, wide};
 
 use super::access::{clamp_half, clamp_single, commit, sources, store};
 use super::operand::{Packed, Parts};

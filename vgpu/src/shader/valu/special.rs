@@ -9,7 +9,7 @@ use zrt_isa::Opcode;
 
 use super::access::{View, commit, commit_wide, fetch, fetch_wide, mask_source, raw_source, store};
 use super::operand::{Packed, Parts};
-use super::shell::{ModeFields, ResultKind, WideSource, finish, join, multiply_result};
+use super::shell::{ModeFields, ResultKind, WideSource, finish, finish_wide, join, multiply_result};
 use super::single::canonical;
 use crate::shader::float::{
     DOUBLE, DOUBLE_NAN, Environment, HALF, Mode, SINGLE, SINGLE_NAN, approximate, convert, half_to_single,
@@ -25,6 +25,7 @@ use crate::simd::{Executor, Level, Operation, add_byte_products, blend, collect,
 pub(super) fn bind(opcode: Opcode, parts: &Parts, level: Level) -> Option<Executor> {
     use Opcode::*;
     let clamp = parts.modifiers.clamp();
+    let is_as_computed = !clamp && parts.modifiers.omod() == 0;
     let executor = match opcode {
         VPipeflush => Executor::baseline::<Nothing>(),
         VCndmaskB32 if parts.modifiers.is_plain() => level.bind::<Select<true>>(),
@@ -37,8 +38,8 @@ pub(super) fn bind(opcode: Opcode, parts: &Parts, level: Level) -> Option<Execut
         VSubrevCoCiU32 if !clamp => level.bind::<Carry<SubtractReversed, true>>(),
         VMadCoU64U32 if !clamp => level.bind::<MultiplyAddWide<false>>(),
         VMadCoI64I32 if !clamp => level.bind::<MultiplyAddWide<true>>(),
-        VDivScaleF32 => level.bind::<DivisionScale>(),
-        VDivScaleF64 => Executor::baseline::<DivisionScaleWide>(),
+        VDivScaleF32 if is_as_computed => level.bind::<DivisionScale>(),
+        VDivScaleF64 if is_as_computed => Executor::baseline::<DivisionScaleWide>(),
         VDivFmasF32 => level.bind::<DivisionFmas>(),
         VDivFmasF64 => level.bind::<DivisionFmasWide>(),
         VMbcntLoU32B32 => level.bind::<MaskedBitCount<true>>(),
@@ -376,7 +377,8 @@ impl Operation for DivisionFmas {
                 } else {
                     -64
                 };
-                result.0[lane] = multiply_add_scaled(SINGLE, sources, power, environment) as u32;
+                let value = multiply_add_scaled(SINGLE, sources, power, environment);
+                result.0[lane] = multiply_result(op, value, ResultKind::Single, Mode(wave.mode)) as u32;
             }
         }
         finish(wave, op, result, ResultKind::Single)
@@ -403,11 +405,11 @@ impl Operation for DivisionFmasWide {
                 -128
             };
             let value = multiply_add_scaled(DOUBLE, sources, power, environment);
+            let value = multiply_result(op, value, ResultKind::Double, Mode(wave.mode));
             result[0].0[lane] = value as u32;
             result[1].0[lane] = (value >> 32) as u32;
         }
-        commit_wide(wave, op, &result);
-        Flow::Next
+        finish_wide(wave, op, result, ResultKind::Double, true)
     }
 }
 
@@ -435,8 +437,7 @@ impl<const FUNCTION: u8> Operation for Seed<FUNCTION> {
             result[0].0[lane] = value as u32;
             result[1].0[lane] = (value >> 32) as u32;
         }
-        commit_wide(wave, op, &result);
-        Flow::Next
+        finish_wide(wave, op, result, ResultKind::Double, true)
     }
 }
 

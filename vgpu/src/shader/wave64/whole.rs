@@ -27,8 +27,7 @@ fn function(mnemonic: &str) -> Option<Executor> {
         "v_writelane_b32" => bind::<WriteLane>(),
         "v_permlane64_b32" => bind::<ExchangeHalves>(),
         "ds_permute_b32" => bind::<Push>(),
-        "ds_bpermute_b32" => bind::<Pull<false>>(),
-        "ds_bpermute_fi_b32" => bind::<Pull<true>>(),
+        "ds_bpermute_b32" => bind::<Pull>(),
         _ => return None,
     })
 }
@@ -138,16 +137,16 @@ impl Operation for Push {
     }
 }
 
-/// `ds_bpermute`: lanes fetch; an inactive source returns zero, or (`INACTIVE`) its value.
-struct Pull<const INACTIVE: bool>;
-impl<const INACTIVE: bool> Operation for Pull<INACTIVE> {
+/// `ds_bpermute`: lanes fetch; an inactive source returns zero.
+struct Pull;
+impl Operation for Pull {
     #[inline(always)]
     fn execute(wave: &mut Wave, op: &MicroOp, _machine: &mut Machine<'_>) -> Flow {
         let exec = wave.scalar_pair(EXEC_LO);
         let (addresses, data) = (vector_row(wave, op, 0), vector_row(wave, op, 1));
         let values = addresses.map(|address| {
             let lane = addressed_lane(op, address);
-            if INACTIVE || is_active(exec, lane) { data[lane] } else { 0 }
+            if is_active(exec, lane) { data[lane] } else { 0 }
         });
         store(wave, op.destination, &values);
         Flow::Next

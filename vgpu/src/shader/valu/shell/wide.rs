@@ -104,8 +104,15 @@ fn wide_exactly<L: WideLane>(wave: &mut Wave, op: &MicroOp) -> Flow {
     finish_wide(wave, op, result, L::RESULT, L::WIDE_RESULT)
 }
 
+/// Clamps and writes a result of 64 bits, or of 32 in the first row.
 #[inline(never)]
-fn finish_wide(wave: &mut Wave, op: &MicroOp, mut result: [Row; 2], kind: ResultKind, is_wide: bool) -> Flow {
+pub(in crate::shader::valu) fn finish_wide(
+    wave: &mut Wave,
+    op: &MicroOp,
+    mut result: [Row; 2],
+    kind: ResultKind,
+    is_wide: bool,
+) -> Flow {
     if !is_wide {
         return finish(wave, op, result[0], kind);
     }

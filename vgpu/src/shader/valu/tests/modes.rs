@@ -1,8 +1,11 @@
 //! Rounding and denormal modes, division sequences, approximations.
 
+use zrt_isa::decode;
+
 use super::arithmetic::{f, result, with};
-use crate::shader::valu::testing::{MODE_USUAL, Random, code, run_all, wave};
+use crate::shader::valu::testing::{MODE_USUAL, Random, code, run_all, translate, wave};
 use crate::shader::wave::{LANES, Wave};
+use crate::simd::Level;
 
 /// Each rounding mode on values between two floats.
 #[test]
@@ -276,4 +279,93 @@ fn other_approximations() {
     );
     assert_eq!((end.vector[4].0[0], end.vector[5].0[0]), (0, 0x4000_0000));
     assert_eq!((end.vector[6].0[0], end.vector[7].0[0]), (0, 0x3FE0_0000));
+}
+
+/// Results of 64 bits, and those of the operations around division, are modified like any other.
+#[test]
+fn clamp_and_output_modifiers_reach_the_rare_forms() {
+    let pair = |mode: u32, sources: &[f64], words: &[u32]| {
+        let mut start = with(&[]);
+        start.mode = mode;
+        start.scalar[106] = 0;
+        for (index, value) in sources.iter().enumerate() {
+            start.vector[2 + 2 * index].0[0] = value.to_bits() as u32;
+            start.vector[3 + 2 * index].0[0] = (value.to_bits() >> 32) as u32;
+        }
+        let end = run_all(&start, words);
+        f64::from_bits(u64::from(end.vector[0].0[0]) | u64::from(end.vector[1].0[0]) << 32)
+    };
+    let clamped = code("v_div_fmas_f64 v[0:1], v[2:3], v[4:5], v[6:7] clamp", &[0xD6388000, 0x041A0902]);
+    let doubled = code("v_div_fmas_f64 v[0:1], v[2:3], v[4:5], v[6:7] mul:2", &[0xD6380000, 0x0C1A0902]);
+    let seed_clamped = code("v_rcp_f64_e64 v[0:1], v[2:3] clamp", &[0xD5AF8000, 0x00000102]);
+    let seed_doubled = code("v_rcp_f64_e64 v[0:1], v[2:3] mul:2", &[0xD5AF0000, 0x08000102]);
+    assert_eq!(pair(MODE_USUAL, &[2.0, 3.0, 1.0], clamped), 1.0);
+    assert_eq!(pair(MODE_USUAL, &[2.0, -3.0, 1.0], clamped), 0.0);
+    assert_eq!(pair(MODE_USUAL, &[f64::NAN, 3.0, 1.0], clamped), 0.0);
+    assert_eq!(pair(MODE_USUAL, &[0.5, 0.25, 0.125], clamped), 0.25);
+    assert_eq!(pair(MODE_USUAL, &[0.5], seed_clamped), 1.0);
+    assert_eq!(pair(MODE_USUAL, &[-2.0], seed_clamped), 0.0);
+    // As for f32, multiplied only if results are flushed: the upper denormal field.
+    assert_eq!([0xF0, 0x30].map(|mode| pair(mode, &[2.0, 3.0, 1.0], doubled)), [7.0, 14.0]);
+    assert_eq!([0xF0, 0x30].map(|mode| pair(mode, &[0.25], seed_doubled)), [4.0, 8.0]);
+    let doubled = code("v_div_fmas_f32 v0, v1, v2, v3 mul:2", &[0xD6370000, 0x0C0E0501]);
+    let sources = [2.0, 3.0, 1.0].map(f);
+    let of_single = |mode: u32| {
+        let mut start = with(&sources);
+        (start.mode, start.scalar[106]) = (mode, 0);
+        run_all(&start, doubled).vector[0].0[0]
+    };
+    assert_eq!([0xF0, 0xC0].map(of_single), [7.0, 14.0].map(f));
+    // fp8 2.0 and -1.0.
+    let end = run_all(
+        &with(&[0, 0xB840]),
+        code("v_cvt_pk_f32_fp8_e64 v[4:5], v2 clamp", &[0xD5EE8004, 0x00000102]),
+    );
+    assert_eq!([end.vector[4].0[0], end.vector[5].0[0]], [f(1.0), 0]);
+    // A scaled source is no result that could be clamped.
+    let scale = decode(&[0xD6FCEA00, 0x040E0501]).unwrap(); // v_div_scale_f32 v0, vcc_lo, v1, v2, v3 clamp
+    assert!(translate(&scale, Level::BASELINE).is_none());
+}
+
+/// The cases of v_div_scale_f32, in the order of the reference's text: the value for the denominator, the one for the
+/// numerator, and whether v_div_fmas scales back.
+#[test]
+fn division_is_scaled_at_the_ends_of_the_range() {
+    let power = |exponent: i32| f(2f32.powi(exponent));
+    let nan = 0x7FC0_0000;
+    for (numerator, denominator, [scaled_denominator, scaled_numerator], flag) in [
+        (f(3.0), f(7.0), [f(7.0), f(3.0)], false),
+        (f(0.0), f(1.0), [nan; 2], false),
+        (f(1.0), f(-0.0), [nan; 2], false),
+        // The quotient would be near overflow: exponents 96 apart.
+        (power(48), power(-48), [power(16), power(48)], true),
+        (power(47), power(-48), [power(-48), power(47)], false),
+        // A denormal denominator.
+        (power(-100), power(-130), [power(-66), power(-36)], false),
+        // Its reciprocal is a denormal; also the quotient.
+        (power(100), power(127), [power(63), power(36)], false),
+        (power(-1), power(127), [power(63), power(-1)], true),
+        // Only the quotient.
+        (power(-80), power(50), [power(50), power(-16)], true),
+        (power(-76), power(50), [power(50), power(-76)], false),
+        // A tiny numerator.
+        (power(-104), power(-60), [power(4), power(-40)], false),
+        (power(-103), power(-60), [power(-60), power(-103)], false),
+    ] {
+        for sign in [0, 1 << 31] {
+            let mut start = with(&[numerator ^ sign, denominator]);
+            start.scalar[106] = u32::MAX;
+            let end = run_all(
+                &start,
+                code(
+                    "v_div_scale_f32 v4, null, v2, v2, v1; v_div_scale_f32 v6, vcc_lo, v1, v2, v1",
+                    &[0xD6FC7C04, 0x04060502, 0xD6FC6A06, 0x04060501],
+                ),
+            );
+            let what = (f32::from_bits(numerator), f32::from_bits(denominator));
+            let signed = if scaled_numerator == nan { nan } else { scaled_numerator ^ sign };
+            assert_eq!([end.vector[4].0[0], end.vector[6].0[0]], [scaled_denominator, signed], "{what:?}");
+            assert_eq!(end.scalar[106], u32::from(flag), "{what:?}");
+        }
+    }
 }
