@@ -403,4 +403,116 @@ mod tests {
         check("pk_add_bf16", 0x3F80, 0x3B80, 0, 0x3F80);
         check("pk_add_bf16", 0x3F81, 0x3B80, 0, 0x3F82);
     }
+
+    /// Every integer operation on all pairs of values at the edges, in arithmetic that does not wrap.
+    #[test]
+    fn integers_follow_their_definitions_at_the_edges() {
+        for bits in [32, 64] {
+            let modulus = 1i128 << bits;
+            let half = modulus / 2;
+            let signed = |value: i128| if value >= half { value - modulus } else { value };
+            let edges = [0, 1, 2, 0x5555, half - 1, half, half + 1, modulus - 2, modulus - 1];
+            for (old, data) in edges.into_iter().flat_map(|old| edges.map(|data| (old, data))) {
+                let (lesser, greater) = if signed(data) < signed(old) { (data, old) } else { (old, data) };
+                for (name, expected) in [
+                    ("swap_b", data),
+                    ("storexchg_b", data),
+                    ("add_u", (old + data) % modulus),
+                    ("sub_u", (old - data).rem_euclid(modulus)),
+                    ("rsub_u", (data - old).rem_euclid(modulus)),
+                    ("sub_clamp_u", (old - data).max(0)),
+                    ("cond_sub_u", if old >= data { old - data } else { old }),
+                    ("min_i", lesser),
+                    ("max_i", greater),
+                    ("min_u", old.min(data)),
+                    ("max_u", old.max(data)),
+                    ("and_b", old & data),
+                    ("or_b", old | data),
+                    ("xor_b", (old | data) - (old & data)),
+                    ("inc_u", if old >= data { 0 } else { old + 1 }),
+                    ("dec_u", if old == 0 || old > data { data } else { old - 1 }),
+                ] {
+                    let name = format!("{name}{bits}");
+                    let (kind, wide) = Kind::parse(&name).unwrap();
+                    assert_eq!(wide, bits == 64, "{name}");
+                    let result = kind.apply(wide, old as u64, data as u64, 0);
+                    assert_eq!(i128::from(result), expected, "{name} of {old:#x} {data:#x}");
+                }
+                for second in edges {
+                    let with = |verb: &str| {
+                        let (kind, wide) = Kind::parse(&format!("{verb}_b{bits}")).unwrap();
+                        i128::from(kind.apply(wide, old as u64, data as u64, second as u64))
+                    };
+                    assert_eq!(with("cmpstore"), if old == second { data } else { old });
+                    assert_eq!(with("cmpswap"), if old == second { data } else { old });
+                    // The bits of the datum are cleared, those of the second datum are set.
+                    assert_eq!(with("mskor"), old & (modulus - 1 - data) | second);
+                }
+            }
+        }
+    }
+
+    /// A number wins against a NaN, -0 is below +0, and a NaN alone becomes quiet.
+    #[test]
+    fn floats_have_an_order() {
+        let check = |name: &str, ascending: &[u64], [quiet, signalling]: [u64; 2]| {
+            let apply = |verb: &str, old: u64, data: u64| {
+                let (kind, wide) = Kind::parse(&format!("{verb}_{name}")).unwrap();
+                kind.apply(wide, old, data, 0)
+            };
+            for (index, low) in ascending.iter().enumerate() {
+                for high in &ascending[index..] {
+                    for (old, data) in [(*low, *high), (*high, *low)] {
+                        assert_eq!(apply("min_num", old, data), *low, "{name} {old:#x} {data:#x}");
+                        assert_eq!(apply("max_num", old, data), *high, "{name} {old:#x} {data:#x}");
+                    }
+                }
+                for nan in [quiet, signalling] {
+                    for verb in ["min_num", "max_num"] {
+                        assert_eq!(apply(verb, *low, nan), *low, "{verb} {name}");
+                        assert_eq!(apply(verb, nan, *low), *low, "{verb} {name}");
+                    }
+                }
+            }
+            for verb in ["min_num", "max_num"] {
+                assert_eq!(
+                    apply(verb, signalling, signalling),
+                    signalling | (quiet & !signalling),
+                    "{verb} {name}"
+                );
+                assert_eq!(apply(verb, quiet, quiet), quiet, "{verb} {name}");
+            }
+        };
+        check(
+            "f32",
+            &[0xFF80_0000, 0xBF80_0000, 0x8000_0001, 0x8000_0000, 0, 1, 0x3F80_0000, 0x7F80_0000],
+            [0x7FC0_0000, 0x7F80_0001],
+        );
+        check(
+            "f64",
+            &[0xFFF << 52, 0xBFF << 52, 1 << 63 | 1, 1 << 63, 0, 1, 0x3FF << 52, 0x7FF << 52],
+            [0x7FF8 << 48, 0x7FF << 52 | 1],
+        );
+    }
+
+    /// The halves of a packed sum do not affect each other; denormals are kept; a NaN is the canonical one.
+    #[test]
+    fn packed_sums_are_rounded_for_themselves() {
+        let check = |name: &str, old: u64, data: u64, expected: u64| {
+            let (kind, wide) = Kind::parse(name).unwrap();
+            assert_eq!(kind.apply(wide, old, data, 0), expected, "{name} {old:#x} {data:#x}");
+        };
+        // Infinity and -infinity; the smallest denormals.
+        check("pk_add_f16", 0x7C00_0001, 0xFC00_0001, 0x7E00_0002);
+        // The largest numbers overflow; 1 + 2^-11 is a tie.
+        check("pk_add_f16", 0x7BFF_3C00, 0x7BFF_1000, 0x7C00_3C00);
+        check("pk_add_f16", 0x8000_3C01, 0x8000_1000, 0x8000_3C02);
+        check("pk_add_bf16", 0x7F80_0001, 0xFF80_0001, 0x7FC0_0002);
+        check("pk_add_bf16", 0x7F7F_BF80, 0x7F7F_3F80, 0x7F80_0000);
+        check("pk_add_bf16", 0x3F80_8000, 0x3B80_8000, 0x3F80_8000);
+        // Half a place below a power of two rounds up into the next exponent.
+        check("pk_add_bf16", 0x3FFF_0000, 0x3B80_0000, 0x4000_0000);
+        check("add_f32", 0x7F80_0000, 0xFF80_0000, 0x7FC0_0000);
+        check("add_f32", 1, 1, 2);
+    }
 }

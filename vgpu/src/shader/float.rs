@@ -669,4 +669,179 @@ mod tests {
             }
         }
     }
+
+    /// The value of an 8-bit float, from its fields.
+    fn byte_value(code: u32, exponent_bits: u32) -> f32 {
+        let fraction_bits = 7 - exponent_bits;
+        let (exponent, fraction) = ((code & 0x7F) >> fraction_bits, code & ((1 << fraction_bits) - 1));
+        let significand = if exponent == 0 { fraction } else { fraction | 1 << fraction_bits };
+        let place = exponent.max(1) as i32 - (1 << (exponent_bits - 1)) + 1 - fraction_bits as i32;
+        let magnitude = significand as f32 * 2f32.powi(place);
+        if code & 0x80 != 0 { -magnitude } else { magnitude }
+    }
+
+    /// What lies between two neighbours rounds to the nearer one, and from the middle to the even one.
+    #[test]
+    fn bytes_round_to_the_nearest_value_for_every_pair_of_neighbours() {
+        type Conversions = (u32, u32, fn(u32) -> u32, fn(u32, bool) -> u32);
+        let formats: [Conversions; 2] =
+            [(4, 0x7E, fp8_to_single, single_to_fp8), (5, 0x7B, bf8_to_single, single_to_bf8)];
+        for (exponent_bits, largest, widen, narrow) in formats {
+            for sign in [0, 0x80] {
+                for code in 0..=largest {
+                    let value = byte_value(code | sign, exponent_bits);
+                    assert_eq!(widen(code | sign), value.to_bits(), "{code:#x}");
+                    if code == largest {
+                        break;
+                    }
+                    let middle = (value + byte_value((code + 1) | sign, exponent_bits)) / 2.0;
+                    // The f32 next to the middle, toward zero and away from it.
+                    let (below, above) = (middle.to_bits() - 1, middle.to_bits() + 1);
+                    for saturate in [false, true] {
+                        assert_eq!(narrow(below, saturate), code | sign, "below {middle}");
+                        assert_eq!(narrow(middle.to_bits(), saturate), code + (code & 1) | sign, "{middle}");
+                        assert_eq!(narrow(above, saturate), (code + 1) | sign, "above {middle}");
+                    }
+                }
+            }
+        }
+        // Half a place above the largest value is too large, except that E4M3's is a tie with an odd neighbour.
+        for (value, saturate, fp8, bf8) in [
+            (464.0, false, 0x7E, 0x5F),
+            (464.000_03, false, 0x7F, 0x5F),
+            (464.000_03, true, 0x7E, 0x5F),
+            (61_439.0, false, 0x7F, 0x7B),
+            (61_440.0, false, 0x7F, 0x7C),
+            (61_440.0, true, 0x7E, 0x7B),
+            (f32::INFINITY, false, 0x7F, 0x7C),
+        ] {
+            for sign in [0, 0x80] {
+                let bits = f32::to_bits(value) | sign << 24;
+                assert_eq!(single_to_fp8(bits, saturate), fp8 | sign, "{value}");
+                assert_eq!(single_to_bf8(bits, saturate), bf8 | sign, "{value}");
+            }
+        }
+        // NaN: E4M3 has one for each sign.
+        assert_eq!([single_to_fp8(0x7F80_0001, true), single_to_fp8(0xFFC0_0000, false)], [0x7F, 0xFF]);
+        assert_eq!([fp8_to_single(0x7F), fp8_to_single(0xFF)], [SINGLE_NAN; 2]);
+        assert!([0x7D, 0x7E, 0x7F, 0xFD].iter().all(|code| f32::from_bits(bf8_to_single(*code)).is_nan()));
+        assert_eq!([bf8_to_single(0x7C), bf8_to_single(0xFC)], [0x7F80_0000, 0xFF80_0000]);
+    }
+
+    #[test]
+    fn mode_has_fields_for_single_and_for_the_others() {
+        let rounds = [Round::NearestEven, Round::Up, Round::Down, Round::Zero];
+        for (number, round) in (0..).zip(rounds) {
+            for (denormals, flush_sources, flush_results) in
+                [(0, true, true), (1, false, true), (2, true, false), (3, false, false)]
+            {
+                let plain = Environment { round, flush_sources, flush_results, saturate: false };
+                // The other fields have other values.
+                let (single, other) = (number | denormals << 4, (number ^ 3) | (denormals ^ 3) << 4);
+                assert_eq!(Mode(single | other << 2 | MODE_FP16_OVERFLOW).single(), plain);
+                assert_eq!(Mode(single << 2 | other | MODE_FP16_OVERFLOW).double(), plain);
+                assert_eq!(Mode(single << 2 | other).half(), plain);
+                let saturating = Environment { saturate: true, ..plain };
+                assert_eq!(Mode(single << 2 | other | 1 << 23).half(), saturating);
+            }
+        }
+    }
+
+    #[test]
+    fn scaling_by_a_power_of_two_rounds_once() {
+        let scaled = |value: f32, power| scale(SINGLE, value.to_bits().into(), power, DEFAULT) as u32;
+        for (value, power, expected) in [
+            (1.5, 3, f32::to_bits(12.0)),
+            (-1.0, -149, 0x8000_0001),
+            // Half of the smallest number is a tie and becomes zero; more than half does not.
+            (1.0, -150, 0),
+            (-1.0, -150, 0x8000_0000),
+            (1.000_000_1, -150, 1),
+            (1.0, 127, 0x7F00_0000),
+            (-1.0, 128, 0xFF80_0000),
+            (f32::from_bits(1), 149, f32::to_bits(1.0)),
+            (f32::from_bits(1), 277, 0x7F80_0000),
+            (f32::from_bits(1), 276, 0x7F00_0000),
+            (1.0, i32::MAX, 0x7F80_0000),
+            (-1.0, i32::MIN, 0x8000_0000),
+            (-0.0, i32::MAX, 0x8000_0000),
+            (f32::NEG_INFINITY, i32::MIN, 0xFF80_0000),
+            (f32::NAN, 0, SINGLE_NAN),
+        ] {
+            assert_eq!(scaled(value, power), expected, "{value} {power}");
+        }
+        let double = |value: f64, power| f64::from_bits(scale(DOUBLE, value.to_bits(), power, DEFAULT));
+        assert_eq!(double(f64::from_bits(1), 2097), 2f64.powi(1023));
+        assert_eq!(double(f64::from_bits(1), 2098), f64::INFINITY);
+        assert_eq!(double(f64::MAX, -2098), f64::from_bits(1));
+        assert_eq!(double(f64::MAX, -2099), 0.0);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(10_000))]
+
+        #[test]
+        fn doubles_become_integral_as_on_the_host(a in bits64()) {
+            let x = f64::from_bits(a);
+            let rounded = |round| round_to_integral(DOUBLE, a, round, DEFAULT);
+            prop_assert!(same64(rounded(Round::NearestEven), x.round_ties_even()));
+            prop_assert!(same64(rounded(Round::Down), x.floor()));
+            prop_assert!(same64(rounded(Round::Up), x.ceil()));
+            prop_assert!(same64(rounded(Round::Zero), x.trunc()));
+        }
+
+        /// As for f32: directed results of doubles are at most a step apart, on both sides of the nearest.
+        #[test]
+        fn directed_rounding_encloses_doubles(a in bits64(), b in bits64(), c in bits64()) {
+            type Function = fn([u64; 3], Environment) -> u64;
+            let functions: [Function; 3] = [
+                |[a, b, _], e| add(DOUBLE, a, b, e),
+                |[a, b, _], e| multiply(DOUBLE, a, b, e),
+                |sources, e| multiply_add(DOUBLE, sources, e),
+            ];
+            for function in functions {
+                let with = |round| f64::from_bits(function([a, b, c], Environment { round, ..DEFAULT }));
+                let (near, up, down) = (with(Round::NearestEven), with(Round::Up), with(Round::Down));
+                if near.is_nan() {
+                    prop_assert!(up.is_nan() && down.is_nan());
+                    continue;
+                }
+                prop_assert!(down <= near && near <= up && (near == up || near == down));
+                prop_assert!(up == down || up == down.next_up());
+                let inward = if near > 0.0 || up > 0.0 { down } else { up };
+                prop_assert!(with(Round::Zero) == inward);
+            }
+        }
+    }
+
+    #[test]
+    fn formats_know_their_special_values() {
+        for (format, sign, infinity, nan) in [
+            (HALF, 0x8000, 0x7C00, HALF_NAN.into()),
+            (SINGLE, 1 << 31, 0x7F80_0000, SINGLE_NAN.into()),
+            (DOUBLE, 1 << 63, 0x7FF0_0000_0000_0000, DOUBLE_NAN),
+            (BF8, 0x80, 0x7C, 0x7E),
+        ] {
+            assert_eq!((format.infinity(), format.nan()), (infinity, nan));
+            assert_eq!(format.bits(), 64 - u64::leading_zeros(sign));
+            let smallest_normal = infinity & !(infinity << 1);
+            for (bits, is_nan, is_denormal) in [
+                (0, false, false),
+                (1, false, true),
+                (smallest_normal - 1, false, true),
+                (smallest_normal, false, false),
+                (infinity, false, false),
+                (infinity + 1, true, false),
+                (nan, true, false),
+            ] {
+                for bits in [bits, bits | sign] {
+                    assert_eq!(
+                        (format.is_nan(bits), format.is_denormal(bits)),
+                        (is_nan, is_denormal),
+                        "{bits:#x}"
+                    );
+                }
+            }
+        }
+    }
 }

@@ -368,4 +368,52 @@ mod tests {
         assert_eq!(dpp_source(0x168, 20), Some(28));
         assert_eq!(dpp_source(0x130, 0), None, "wave shifts do not exist");
     }
+
+    /// The lane that a pattern names, by its place in its row of 16; `None` outside.
+    #[test]
+    fn every_pattern_names_a_lane_of_the_same_row() {
+        for lane in 0..LANES as u32 {
+            let (row, place) = (lane / 16 * 16, lane as i32 % 16);
+            let in_row = |place: i32| (0..16).contains(&place).then(|| row + place as u32);
+            let mut known = Vec::new();
+            let mut check = |control: u32, source: Option<u32>| {
+                assert_eq!(dpp_source(control, lane), source, "{control:#x} of lane {lane}");
+                known.push(control);
+            };
+            for selectors in 0..256u32 {
+                check(selectors, Some(lane / 4 * 4 + selectors / 4u32.pow(lane % 4) % 4));
+            }
+            for amount in 1..16 {
+                check(0x100 + amount as u32, in_row(place + amount));
+                check(0x110 + amount as u32, in_row(place - amount));
+                check(0x120 + amount as u32, in_row((place + 16 - amount) % 16));
+            }
+            check(0x140, in_row(15 - place));
+            check(0x141, in_row(place / 8 * 8 + 7 - place % 8));
+            for amount in 0..16 {
+                check(0x150 + amount as u32, in_row(amount));
+                check(0x160 + amount as u32, in_row(place ^ amount));
+            }
+            // The others are reserved.
+            for control in (0..512).filter(|control| !known.contains(control)) {
+                assert_eq!(dpp_source(control, lane), None, "{control:#x} of lane {lane}");
+            }
+            for control in 0..512 {
+                let pattern = &PATTERNS[control as usize];
+                let source = (pattern.valid >> lane & 1 != 0).then(|| pattern.source[lane as usize].into());
+                assert_eq!(source, dpp_source(control, lane), "{control:#x} of lane {lane}");
+            }
+        }
+    }
+
+    /// Row r is lanes 16 r to 16 r + 15, bank b of a row its lanes 4 b to 4 b + 3; a wave32 has rows 0 and 1.
+    #[test]
+    fn a_lane_is_written_if_its_row_and_its_bank_are() {
+        for (row_mask, bank_mask) in (0..16).flat_map(|row| (0..16).map(move |bank| (row, bank))) {
+            let expected = (0..LANES as u32)
+                .filter(|lane| row_mask >> (lane / 16) & bank_mask >> (lane % 16 / 4) & 1 != 0);
+            let mask = row_and_bank_mask(row_mask, bank_mask);
+            assert_eq!(mask, expected.fold(0, |mask, lane| mask | 1 << lane), "{row_mask:#x} {bank_mask:#x}");
+        }
+    }
 }

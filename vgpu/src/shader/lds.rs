@@ -589,9 +589,9 @@ fn swizzle_source(offset: u32, lane: u32) -> u32 {
 /// Bit reversal of the lane number under the mask 4:0.
 fn fft_source(offset: u32, lane: u32) -> u32 {
     let mask = offset & 31;
-    if mask == 31 {
-        return lane;
-    }
     let reversed = lane.reverse_bits() >> 27;
     reversed >> mask.count_ones() | lane & mask
 }
+
+#[cfg(test)]
+mod tests;

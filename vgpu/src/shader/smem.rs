@@ -176,3 +176,6 @@ impl<const BUFFER: bool, const BYTES: usize, const SIGNED: bool> Operation
         Flow::Next
     }
 }
+
+#[cfg(test)]
+mod tests;

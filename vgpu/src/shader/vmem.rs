@@ -505,3 +505,6 @@ impl Operation for ScratchStore {
         store_by_lane::<Scratch>(wave, op, machine)
     }
 }
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -3,7 +3,7 @@
 use zrt_isa::opcode::OPCODES;
 use zrt_isa::{Encoding, Instruction, LaneSelect, Modifiers, Opcode, Operand};
 
-use crate::shader::valu::testing::{Random, code, run_all, wave};
+use crate::shader::valu::testing::{Random, code, half_value, run_all, wave};
 use crate::shader::wave::Wave;
 use crate::simd::Level;
 
@@ -213,6 +213,75 @@ fn bits_and_shifts() {
 }
 
 #[test]
+fn operations_on_pairs_see_all_64_bits() {
+    let logic: [(&str, &[u32], fn(u64, u64) -> u64); 6] = [
+        ("s_or_b64 s[16:17], s[4:5], s[6:7]", &[0x8C900604], |a, b| a | b),
+        ("s_xor_b64 s[16:17], s[4:5], s[6:7]", &[0x8D900604], |a, b| (a | b) & !(a & b)),
+        ("s_nand_b64 s[16:17], s[4:5], s[6:7]", &[0x8E900604], |a, b| !a | !b),
+        ("s_nor_b64 s[16:17], s[4:5], s[6:7]", &[0x8F900604], |a, b| !a & !b),
+        ("s_xnor_b64 s[16:17], s[4:5], s[6:7]", &[0x90900604], |a, b| a & b | !a & !b),
+        ("s_and_not1_b64 s[16:17], s[4:5], s[6:7]", &[0x91900604], |a, b| a & !b),
+    ];
+    for (text, words, f) in logic {
+        check(text, words, true, |a, b, _, _| (f(a, b), f(a, b) != 0));
+    }
+    check("s_bfe_i64 s[16:17], s[4:5], s6", &[0x94900604], true, |a, b, _, _| {
+        let (offset, width) = (b % 64, b >> 16 & 127);
+        let field = (a as i64 as i128 >> offset) & ((1i128 << width.min(64)) - 1);
+        let is_negative = width > 0 && (a as i64 as i128 >> offset) >> (width - 1) & 1 != 0;
+        let value = if is_negative { field - (1i128 << width.min(64)) } else { field } as u64;
+        (value, value != 0)
+    });
+    check("s_brev_b64 s[16:17], s[4:5]", &[0xBE900504], true, |a, _, _, scc| {
+        ((0..64).fold(0, |r, bit| r | (a >> bit & 1) << (63 - bit)), scc)
+    });
+    check("s_bcnt0_i32_b64 s16, s[4:5]", &[0xBE901704], false, |a, _, _, _| {
+        let count = (0..64).map(|bit| 1 - (a >> bit & 1)).sum();
+        (count, count != 0)
+    });
+    check("s_bitset0_b64 s[16:17], s4", &[0xBE901104], true, |a, _, old, scc| (old & !(1 << (a % 64)), scc));
+    check("s_bitset1_b32 s16, s4", &[0xBE901204], false, |a, _, old, scc| (old | 1 << (a % 32), scc));
+    check("s_quadmask_b64 s[16:17], s[4:5]", &[0xBE901B04], true, |a, _, _, _| {
+        let mask = (0..16).filter(|quad| (a >> (4 * quad)) % 16 != 0).map(|quad| 1 << quad).sum();
+        (mask, mask != 0)
+    });
+    check("s_wqm_b64 s[16:17], s[4:5]", &[0xBE901D04], true, |a, _, _, _| {
+        let mask = (0..64).filter(|bit| (a >> (bit / 4 * 4)) % 16 != 0).map(|bit| 1 << bit).sum();
+        (mask, mask != 0)
+    });
+    for (text, words, amount) in
+        [("s_lshl2_add_u32 s16, s4, s6", &[0x87900604], 4), ("s_lshl3_add_u32 s16, s4, s6", &[0x88100604], 8)]
+    {
+        check(text, words, false, |a, b, _, _| {
+            let sum = z(a) * amount + z(b);
+            (sum as u64, sum >> 32 != 0)
+        });
+    }
+    check("s_bitcmp0_b64 s[4:5], s6", &[0xBF0E0604], true, |a, b, old, _| (old, a & 1 << (b % 64) == 0));
+}
+
+/// A 64-bit constant is extended by its sign; what is not a register has no upper half of its own.
+#[test]
+fn sources_of_64_bits_that_are_not_registers() {
+    let sums: [(&str, &[u32], u64); 5] = [
+        ("s_add_nc_u64 s[16:17], s[4:5], -16", &[0xA990D004], -16i64 as u64),
+        ("s_add_nc_u64 s[16:17], s[4:5], 1.0", &[0xA990F204], 0x3FF0_0000_0000_0000),
+        ("s_add_nc_u64 s[16:17], s[4:5], src_scc", &[0xA990FD04], 1),
+        ("s_add_nc_u64 s[16:17], s[4:5], null", &[0xA9907C04], 0),
+        ("s_add_nc_u64 s[16:17], s[4:5], vcc", &[0xA9906A04], 0x0123_4567_89AB_CDEF),
+    ];
+    let mut start = wave();
+    start.scc = true;
+    // Beside `null` and the codes of computed values there is something else.
+    (start.scalar[125], start.scalar[254]) = (0x7777_7777, 0x7777_7777);
+    start.set_scalar_pair(106, 0x0123_4567_89AB_CDEF);
+    for (text, words, addend) in sums {
+        let end = run_all(&start, words);
+        assert_eq!(end.scalar_pair(16), start.scalar_pair(4).wrapping_add(addend), "{text}");
+    }
+}
+
+#[test]
 fn moves_and_selects() {
     keeps("s_mov_b32 s16, s4", &[0xBE900004], |a, _| a);
     keeps("s_mov_b32 s16, 0x12345678", &[0xBE9000FF, 0x12345678], |_, _| 0x1234_5678);
@@ -273,23 +342,6 @@ fn comparisons() {
     let half = |value: u64| half_value(value as u16);
     test("s_cmp_gt_f16 s4, s6", &[0xBF540604], &|a, b| half(a) > half(b));
     test("s_cmp_nlt_f16 s4, s6", &[0xBF5E0604], &|a, b| !(half(a) < half(b)));
-}
-
-/// The value of an f16, from its fields.
-fn half_value(bits: u16) -> f64 {
-    let (exponent, fraction) = ((bits >> 10 & 31) as i32, (bits & 1023) as f64);
-    let magnitude = match exponent {
-        0 => fraction * 2f64.powi(-24),
-        31 => {
-            if fraction == 0.0 {
-                f64::INFINITY
-            } else {
-                f64::NAN
-            }
-        }
-        _ => (1024.0 + fraction) * 2f64.powi(exponent - 25),
-    };
-    if bits >> 15 != 0 { -magnitude } else { magnitude }
 }
 
 #[test]
@@ -380,6 +432,71 @@ fn masks_of_active_lanes() {
         let end = run_all(&start, code("s_and_saveexec_b32 s4, s4", &[0xBE842004]));
         assert_eq!((end.scalar[4], end.scalar[126]), (exec, source & exec));
     }
+}
+
+#[test]
+fn masks_of_64_active_lanes() {
+    let mut random = Random::new(6);
+    for round in 0..50 {
+        let mut start = wave();
+        let mut pair = || u64::from(random.bits()) << 32 | u64::from(random.bits());
+        // Masks that have lanes in one half only, and none.
+        let kept = [u64::MAX, 0xFFFF_FFFF, !0xFFFF_FFFF, 0][round % 4];
+        let (source, exec) = (pair(), pair() & kept);
+        start.set_scalar_pair(4, source);
+        start.set_scalar_pair(126, exec);
+        let cases: [(&str, &[u32], u64); 12] = [
+            ("s_and_saveexec_b64 s[16:17], s[4:5]", &[0xBE902104], source & exec),
+            ("s_or_saveexec_b64 s[16:17], s[4:5]", &[0xBE902304], source | exec),
+            ("s_xor_saveexec_b64 s[16:17], s[4:5]", &[0xBE902504], source ^ exec),
+            ("s_nand_saveexec_b64 s[16:17], s[4:5]", &[0xBE902704], !(source & exec)),
+            ("s_nor_saveexec_b64 s[16:17], s[4:5]", &[0xBE902904], !(source | exec)),
+            ("s_xnor_saveexec_b64 s[16:17], s[4:5]", &[0xBE902B04], !(source ^ exec)),
+            ("s_and_not0_saveexec_b64 s[16:17], s[4:5]", &[0xBE902D04], !source & exec),
+            ("s_or_not0_saveexec_b64 s[16:17], s[4:5]", &[0xBE902F04], !source | exec),
+            ("s_and_not1_saveexec_b64 s[16:17], s[4:5]", &[0xBE903104], source & !exec),
+            ("s_or_not1_saveexec_b64 s[16:17], s[4:5]", &[0xBE903304], source | !exec),
+            ("s_and_not0_wrexec_b64 s[16:17], s[4:5]", &[0xBE903504], !source & exec),
+            ("s_and_not1_wrexec_b64 s[16:17], s[4:5]", &[0xBE903704], source & !exec),
+        ];
+        for (text, words, expected) in cases {
+            let end = run_all(&start, words);
+            assert_eq!(end.scalar_pair(126), expected, "{text}");
+            assert_eq!(end.scalar_pair(16), if text.contains("save") { exec } else { expected }, "{text}");
+            assert_eq!(end.scc, expected != 0, "{text}");
+        }
+    }
+}
+
+/// m0 is added to the numbers of registers, of which vcc_hi (107) is the last. A source beyond it is s0; a destination
+/// beyond it is not written.
+#[test]
+fn relative_moves_end_at_vcc() {
+    let run = |offset: u32, text: &str, words: &[u32]| {
+        let mut start = wave();
+        start.scalar[..108].iter_mut().zip(1000..).for_each(|(scalar, value)| *scalar = value);
+        start.scalar[125] = offset;
+        run_all(&start, code(text, words))
+    };
+    let written = |end: &Wave| {
+        (0..108usize).filter(|code| end.scalar[*code] != 1000 + *code as u32).collect::<Vec<_>>()
+    };
+    let source = |offset| run(offset, "s_movrels_b32 s16, s4", &[0xBE904004]).scalar[16];
+    assert_eq!([source(103), source(104), source(u32::MAX)], [1107, 1000, 1000]);
+    let end = run(96, "s_movrels_b64 s[16:17], s[4:5]", &[0xBE904104]);
+    assert_eq!([end.scalar[16], end.scalar[17]], [1100, 1101]);
+    let end = run(91, "s_movreld_b32 s16, s4", &[0xBE904204]);
+    assert_eq!((written(&end), end.scalar[107]), (vec![107], 1004));
+    for offset in [92, u32::MAX] {
+        assert_eq!(written(&run(offset, "s_movreld_b32 s16, s4", &[0xBE904204])), [0; 0], "{offset}");
+    }
+    let end = run(4, "s_movreld_b64 s[16:17], s[4:5]", &[0xBE904304]);
+    assert_eq!((written(&end), end.scalar[20], end.scalar[21]), (vec![20, 21], 1004, 1005));
+    // Ten bits for each register; what is between them counts for neither.
+    let end = run(0xFC00_FC00 | 3 << 16 | 5, "s_movrelsd_2_b32 s16, s4", &[0xBE904404]);
+    assert_eq!((written(&end), end.scalar[19]), (vec![19], 1009));
+    assert_eq!(written(&run(0x200 << 16, "s_movrelsd_2_b32 s16, s4", &[0xBE904404])), [0; 0]);
+    assert_eq!(run(0x200, "s_movrelsd_2_b32 s16, s4", &[0xBE904404]).scalar[16], 1000);
 }
 
 #[test]

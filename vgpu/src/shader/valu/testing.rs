@@ -171,3 +171,20 @@ pub(crate) fn assert_same(left: &Wave, right: &Wave, what: &str) {
         }
     }
 }
+
+/// The value of an f16, from its fields.
+pub(crate) fn half_value(bits: u16) -> f64 {
+    let (exponent, fraction) = ((bits >> 10 & 31) as i32, (bits & 1023) as f64);
+    let magnitude = match exponent {
+        0 => fraction * 2f64.powi(-24),
+        31 => {
+            if fraction == 0.0 {
+                f64::INFINITY
+            } else {
+                f64::NAN
+            }
+        }
+        _ => (1024.0 + fraction) * 2f64.powi(exponent - 25),
+    };
+    if bits >> 15 != 0 { -magnitude } else { magnitude }
+}

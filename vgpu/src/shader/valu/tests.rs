@@ -1,10 +1,13 @@
 //! Tests of the vector ALU across all operations; the tests of single families are in the modules below.
 
 mod arithmetic;
+mod comparisons;
 mod conversions;
+mod halves;
 mod integers;
 mod lanes;
 mod modes;
+mod selections;
 
 use zrt_isa::opcode::{OPCODES, RegisterFile};
 use zrt_isa::{Encoding, Instruction, LaneSelect, Modifiers, Opcode, Operand};
