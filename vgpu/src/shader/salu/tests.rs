@@ -214,7 +214,8 @@ fn bits_and_shifts() {
 
 #[test]
 fn operations_on_pairs_see_all_64_bits() {
-    let logic: [(&str, &[u32], fn(u64, u64) -> u64); 6] = [
+    type Logic = fn(u64, u64) -> u64;
+    let logic: [(&str, &[u32], Logic); 6] = [
         ("s_or_b64 s[16:17], s[4:5], s[6:7]", &[0x8C900604], |a, b| a | b),
         ("s_xor_b64 s[16:17], s[4:5], s[6:7]", &[0x8D900604], |a, b| (a | b) & !(a & b)),
         ("s_nand_b64 s[16:17], s[4:5], s[6:7]", &[0x8E900604], |a, b| !a | !b),

@@ -345,7 +345,8 @@ fn atomics_update_lane_by_lane_and_are_aligned() {
     let before = memory.bytes();
     // global_atomic_add_u32 v20, v10, v4, s[8:9] offset:8 th:TH_ATOMIC_RETURN
     let returning = decode(&[0xEE0D4008, 0x02100014, 0x0000080A]).unwrap();
-    let cases: [(Opcode, usize, fn(u64, u64, u64) -> u64); 4] = [
+    type Update = fn(old: u64, data: u64, second: u64) -> u64;
+    let cases: [(Opcode, usize, Update); 4] = [
         (Opcode::GlobalAtomicAddU32, 4, |old, data, _| u64::from((old as u32).wrapping_add(data as u32))),
         (Opcode::GlobalAtomicAddU64, 8, |old, data, _| old.wrapping_add(data)),
         // The value to store is followed by the one to compare with.
@@ -367,8 +368,8 @@ fn atomics_update_lane_by_lane_and_are_aligned() {
             };
             // The first lanes compare with what is there.
             let (low, words) = (DATA + width / 4, width / 4);
-            for lane in 0..3 {
-                let old = read(&bytes, offsets[lane] as usize);
+            for (lane, offset) in offsets.iter().enumerate().take(3) {
+                let old = read(&bytes, *offset as usize);
                 for word in 0..words {
                     start.vector[low + word].0[lane] = (old >> (32 * word)) as u32;
                 }
@@ -401,8 +402,7 @@ fn atomics_update_lane_by_lane_and_are_aligned() {
         }
         let offsets = std::array::from_fn(|lane| if lane == 9 { LEN } else { LEN - width as u32 });
         let stop = memory.run(&started(&MODES[0], u32::MAX, &offsets), &instruction).err().unwrap();
-        assert!(
-            matches!(stop, Stop { kind: WaveFaultKind::Page(fault), lane: Some(9) } if fault.va == BASE + u64::from(LEN))
-        );
+        let WaveFaultKind::Page(fault) = stop.kind else { panic!("{}", stop.kind) };
+        assert_eq!((fault.va, stop.lane), (BASE + u64::from(LEN), Some(9)), "{}", opcode.mnemonic());
     }
 }

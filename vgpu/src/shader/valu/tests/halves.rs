@@ -83,8 +83,8 @@ impl Exact {
         let outward = match round {
             0 if low == INFINITY => true,
             0 => 2 * exact > below + above || (2 * exact == below + above && low % 2 == 1),
-            1 => exact > below && !self.is_negative || low == INFINITY && !self.is_negative,
-            2 => exact > below && self.is_negative || low == INFINITY && self.is_negative,
+            1 => (low == INFINITY || exact > below) && !self.is_negative,
+            2 => (low == INFINITY || exact > below) && self.is_negative,
             _ => false,
         };
         let rounded = match (low == INFINITY, outward) {
@@ -134,6 +134,10 @@ fn flushed(bits: u32, flushes: bool) -> u32 {
     if flushes && is_denormal { bits & 0x8000 } else { bits }
 }
 
+/// Of the sources, their bits, and whether MODE rounds down.
+type ExactResult = fn([Exact; 3], [u32; 3], bool) -> Exact;
+type HostResult = fn([f64; 3]) -> f64;
+
 /// An operation: the exact result, of the sources and whether MODE rounds down; and the same in f64, which decides
 /// if a source is infinite or NaN.
 struct Operation {
@@ -141,8 +145,8 @@ struct Operation {
     words: &'static [u32],
     /// The sources that are f16.
     floats: &'static [usize],
-    exact: fn([Exact; 3], [u32; 3], bool) -> Exact,
-    host: fn([f64; 3]) -> f64,
+    exact: ExactResult,
+    host: HostResult,
 }
 
 impl Operation {
@@ -184,69 +188,89 @@ fn whole(value: i128) -> Exact {
 }
 
 fn operations() -> Vec<Operation> {
-    macro_rules! operation {
-        ($text:literal $words:expr, $floats:expr, $exact:expr, $host:expr) => {
-            Operation {
-                text: $text,
-                words: code($text, &$words),
-                floats: &$floats,
-                exact: $exact,
-                host: $host,
-            }
-        };
-    }
+    let new = |text, words, floats, exact: ExactResult, host: HostResult| Operation {
+        text,
+        words,
+        floats,
+        exact,
+        host,
+    };
     vec![
-        operation!("v_add_f16 v0, v1, v2"[0x6400_0501], [0, 1], |[a, b, _], _, d| a.plus(b, d), |[
-            a,
-            b,
-            _,
-        ]| a
-            + b),
-        operation!(
-            "v_sub_f16 v0, v1, v2"[0x6600_0501],
-            [0, 1],
+        new(
+            "v_add_f16 v0, v1, v2",
+            &[0x6400_0501],
+            &[0, 1],
+            |[a, b, _], _, d| a.plus(b, d),
+            |[a, b, _]| a + b,
+        ),
+        new(
+            "v_sub_f16 v0, v1, v2",
+            &[0x6600_0501],
+            &[0, 1],
             |[a, b, _], _, d| a.plus(b.negated(), d),
-            |[a, b, _]| a - b
+            |[a, b, _]| a - b,
         ),
-        operation!(
-            "v_subrev_f16 v0, v1, v2"[0x6800_0501],
-            [0, 1],
+        new(
+            "v_subrev_f16 v0, v1, v2",
+            &[0x6800_0501],
+            &[0, 1],
             |[a, b, _], _, d| b.plus(a.negated(), d),
-            |[a, b, _]| b - a
+            |[a, b, _]| b - a,
         ),
-        operation!("v_mul_f16 v0, v1, v2"[0x6A00_0501], [0, 1], |[a, b, _], _, _| a.times(b), |[a, b, _]| a
-            * b),
-        operation!("v_fma_f16 v0, v1, v2, v3" [0xD648_0000, 0x040E_0501], [0, 1, 2], |[a, b, c], _, d| a.times(b).plus(c, d), |[a, b, c]| a * b + c),
-        operation!(
-            "v_fmac_f16 v0, v1, v2"[0x6C00_0501],
-            [0, 1, 2],
+        new("v_mul_f16 v0, v1, v2", &[0x6A00_0501], &[0, 1], |[a, b, _], _, _| a.times(b), |[a, b, _]| a * b),
+        new(
+            "v_fma_f16 v0, v1, v2, v3",
+            &[0xD648_0000, 0x040E_0501],
+            &[0, 1, 2],
             |[a, b, c], _, d| a.times(b).plus(c, d),
-            |[a, b, c]| a * b + c
+            |[a, b, c]| a * b + c,
         ),
-        operation!("v_fmaak_f16 v0, v1, v2, 0x3c01" [0x7000_0501, 0x3C01], [0, 1], |[a, b, _], _, d| a.times(b).plus(Exact::of(0x3C01), d), |[a, b, _]| a * b + 1.0),
-        operation!("v_fmamk_f16 v0, v1, 0x3c01, v3" [0x6E00_0701, 0x3C01], [0, 2], |[a, _, c], _, d| a.times(Exact::of(0x3C01)).plus(c, d), |[a, _, c]| a + c),
-        operation!("v_ceil_f16 v0, v1"[0x7E00_B901], [0], |[a, ..], _, _| a.ceil(), |[a, ..]| a),
-        operation!("v_floor_f16 v0, v1"[0x7E00_B701], [0], |[a, ..], _, _| a.floor(), |[a, ..]| a),
-        operation!("v_trunc_f16 v0, v1"[0x7E00_BB01], [0], |[a, ..], _, _| a.trunc(), |[a, ..]| a),
-        operation!("v_rndne_f16 v0, v1"[0x7E00_BD01], [0], |[a, ..], _, _| a.nearest(), |[a, ..]| a),
-        operation!(
-            "v_fract_f16 v0, v1"[0x7E00_BF01],
-            [0],
+        new(
+            "v_fmac_f16 v0, v1, v2",
+            &[0x6C00_0501],
+            &[0, 1, 2],
+            |[a, b, c], _, d| a.times(b).plus(c, d),
+            |[a, b, c]| a * b + c,
+        ),
+        new(
+            "v_fmaak_f16 v0, v1, v2, 0x3c01",
+            &[0x7000_0501, 0x3C01],
+            &[0, 1],
+            |[a, b, _], _, d| a.times(b).plus(Exact::of(0x3C01), d),
+            |[a, b, _]| a * b + 1.0,
+        ),
+        new(
+            "v_fmamk_f16 v0, v1, 0x3c01, v3",
+            &[0x6E00_0701, 0x3C01],
+            &[0, 2],
+            |[a, _, c], _, d| a.times(Exact::of(0x3C01)).plus(c, d),
+            |[a, _, c]| a + c,
+        ),
+        new("v_ceil_f16 v0, v1", &[0x7E00_B901], &[0], |[a, ..], _, _| a.ceil(), |[a, ..]| a),
+        new("v_floor_f16 v0, v1", &[0x7E00_B701], &[0], |[a, ..], _, _| a.floor(), |[a, ..]| a),
+        new("v_trunc_f16 v0, v1", &[0x7E00_BB01], &[0], |[a, ..], _, _| a.trunc(), |[a, ..]| a),
+        new("v_rndne_f16 v0, v1", &[0x7E00_BD01], &[0], |[a, ..], _, _| a.nearest(), |[a, ..]| a),
+        new(
+            "v_fract_f16 v0, v1",
+            &[0x7E00_BF01],
+            &[0],
             |[a, ..], _, d| a.plus(a.floor().negated(), d),
-            |[a, ..]| a - a.floor()
+            |[a, ..]| a - a.floor(),
         ),
-        operation!(
-            "v_ldexp_f16 v0, v1, v2"[0x7600_0501],
-            [0],
+        new(
+            "v_ldexp_f16 v0, v1, v2",
+            &[0x7600_0501],
+            &[0],
             |[a, ..], [_, n, _], _| a.scaled(n as i16),
-            |[a, ..]| a
+            |[a, ..]| a,
         ),
-        operation!("v_cvt_f16_u16 v0, v1"[0x7E00_A101], [], |_, [a, ..], _| whole(a.into()), |[a, ..]| a),
-        operation!(
-            "v_cvt_f16_i16 v0, v1"[0x7E00_A301],
-            [],
+        new("v_cvt_f16_u16 v0, v1", &[0x7E00_A101], &[], |_, [a, ..], _| whole(a.into()), |[a, ..]| a),
+        new(
+            "v_cvt_f16_i16 v0, v1",
+            &[0x7E00_A301],
+            &[],
             |_, [a, ..], _| whole((a as i16).into()),
-            |[a, ..]| a
+            |[a, ..]| a,
         ),
     ]
 }
