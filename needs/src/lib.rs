@@ -1,14 +1,16 @@
 //! What test cases need beyond the repository, and the record of those that did not run for want of it.
 //!
-//! Contract: a case asks here for further models ([`models`]), kernel headers ([`headers`]) or programs ([`programs`]), or
-//! tells what the system refuses ([`refused_by_the_system`]).
-//! What is absent is recorded once for each case: a line `case<TAB>reason` is appended to the file that [`SKIPS`]
-//! names, and a line goes past the test harness's capture to standard error. What is absent although the environment
-//! promises it panics: a skipped case is then a failed one. For tests only: any crate that depends on it does so as a
-//! dev-dependency, or is itself for tests. Cost: a program is started once in a process, to ask for its version.
+//! Contract: a case asks here for further models ([`models`]), kernel headers ([`headers`]) or programs
+//! ([`programs`]), or tells what the system refuses ([`refused_by_the_system`]). What is absent is recorded once for
+//! each case: a line `case<TAB>reason` is appended to the file that [`SKIPS`] names, and a line goes past the test
+//! harness's capture to standard error. What is absent although the environment promises it panics: a skipped case is
+//! then a failed one. For tests only: any crate that depends on it does so as a dev-dependency, or is itself for tests.
+//! Cost: a program is started once in a process, to ask for its version.
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
+#[cfg(test)]
+mod asked;
 mod random;
 mod temporary;
 

@@ -96,6 +96,10 @@ mod tests {
         let mut random = RandomXorshift(1);
         assert_eq!(random.bits(), 5_180_492_295_206_395_165);
         assert_eq!(random.0, (1 << 25) + 1);
+        // Many bits at once.
+        let mut random = RandomXorshift(0x0123_4567_89ab_cdef);
+        let numbers = [8_976_943_199_460_683_916, 15_379_887_915_741_948_126, 9_851_375_951_431_075_264];
+        assert_eq!([(); 3].map(|()| random.bits()), numbers);
     }
 
     #[test]
@@ -124,6 +128,7 @@ mod tests {
             16_408_922_859_458_223_821,
         ];
         assert_eq!(numbers, published);
+        assert_eq!(Random::new(1_234_567).word(), 0x599e_d017, "the upper half of the first");
     }
 
     #[test]

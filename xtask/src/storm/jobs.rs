@@ -1,7 +1,8 @@
 //! The jobs of a storm: how each is run from a seed, and what it says.
 //!
 //! Contract: a job is a program with a seed, a deadline and a file for its output. It passes, fails, is late if it has
-//! not ended by the deadline, or is skipped if it says that something it needs is missing. A planted fault passes if the conformance run detects it.
+//! not ended by the deadline, or is skipped if it says that something it needs is missing. A planted fault passes if
+//! the conformance run detects it.
 
 use crate::fuzz::{self, Fuzzers, Target};
 use crate::process::{self, Ended};

@@ -127,7 +127,7 @@ const BARE_TARGETS: &[Target] = &[
     ("differential/programs", &[]),
     ("engine/chat", &[]),
     ("engine/gguf", &[]),
-    ("engine/safetensors", &["vocabularies_encode"]),
+    ("engine/safetensors_tokenizer", &["vocabularies_encode"]),
     ("engine/tokenizer", &[]),
     ("isa/llvm", &[]),
     ("kmd/c_layout", &[]),
