@@ -249,7 +249,10 @@ fn float_constant(code: u8, data: DataType) -> u64 {
     let known = (240..=248).contains(&code);
     match data {
         _ if !known => 0,
-        F16 | PkF16 | B16 | I16 | U16 => {
+        // An integer of 16 bits gets the lower half of the f32 constant: the chip's description as LLVM's developers cite
+        // it (its change 84106, "OPF_INV2PI_16"). No compiler writes such an operand.
+        I16 | U16 => float_constant(code, F32) & 0xFFFF,
+        F16 | PkF16 | B16 => {
             if code == 248 {
                 0x3118
             } else {
@@ -341,9 +344,11 @@ mod tests {
             assert_eq!(value(code, B32), single.to_bits() as u64);
             assert_eq!(value(code, F16), half);
             assert_eq!(value(code, PkF16), half, "the high half of a packed constant is zero");
+            assert_eq!([I16, U16].map(|data| value(code, data)), [0; 2], "the lower half of the f32");
             assert_eq!(value(code, F64), (single as f64).to_bits());
             assert_eq!(value(code, Bf16), single.to_bits() as u64 >> 16);
         }
+        assert_eq!([F16, I16, U16].map(|data| value(248, data)), [0x3118, 0xF983, 0xF983]);
         assert_eq!(value(248, F32), (core::f32::consts::FRAC_1_PI * 0.5).to_bits() as u64);
         assert_eq!(value(248, F64), (core::f64::consts::FRAC_1_PI * 0.5).to_bits() - 1);
     }
