@@ -37,6 +37,8 @@ const RUNS: &[Run] = &[
     Run { package: "zrt-ring", harness: &[], subset: None },
     // Without `unsafe` of their own: what they ask of their dependencies and of the standard library.
     Run { package: "zrt-pm4", harness: &[], subset: None },
+    Run { package: "zrt-isa", harness: &[], subset: None },
+    Run { package: "zrt-loader", harness: &[], subset: None },
 ];
 
 /// All tests of shared views except those that panic dozens of times: a panic takes Miri a second.

@@ -334,6 +334,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "reads thousands of arguments")]
     fn a_kernel_has_4096_arguments_at_most() {
         let mut arguments = vec![argument_at(0, &[]); 4096];
         assert_eq!(with_arguments(4, &arguments).map(|arguments| arguments.len()), Ok(4096));

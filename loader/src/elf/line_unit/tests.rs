@@ -252,6 +252,7 @@ const FORMS: [(u8, &[u8], Text<'_>, u64); 22] = [
 ];
 
 #[test]
+#[cfg_attr(miri, ignore = "takes a quarter of an hour there")]
 fn every_form_is_read_whole_or_not_at_all() {
     for (form, example, text, directory) in FORMS {
         let name = |text, directory| Name { text, directory };
