@@ -285,6 +285,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "reads 16 MiB")]
     fn the_note_has_16_mib_at_most() {
         // An empty map, and the bytes after it.
         let mut bytes = vec![0; 16 << 20];
@@ -297,6 +298,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "reads thousands of kernels")]
     fn a_note_has_4096_kernels_at_most() {
         let kernel = map(&[(".symbol", text("k.kd")), (".kernarg_segment_size", number(0))]);
         let mut kernels = vec![kernel; 4096];
