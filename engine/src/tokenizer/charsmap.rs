@@ -84,6 +84,13 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    /// Bit 31 marks a node that holds a value and is nobody's child; bits 7:0 are the byte that leads to any other.
+    #[test]
+    fn no_byte_leads_to_a_value() {
+        assert_eq!(leads(0x7fff_ff41), 0x41);
+        assert!(leads(0x8000_0041) > 0xff);
+    }
+
     #[test]
     fn what_is_no_map_is_refused() {
         for bytes in [&[1u8][..], &[4, 0, 0, 0, 1, 2, 3], &[2, 0, 0, 0, 1, 2], &[255; 8]] {
