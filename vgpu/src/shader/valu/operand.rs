@@ -249,8 +249,8 @@ fn float_constant(code: u8, data: DataType) -> u64 {
     let known = (240..=248).contains(&code);
     match data {
         _ if !known => 0,
-        // An integer of 16 bits gets the lower half of the f32 constant: the chip's description as LLVM's developers cite
-        // it (its change 84106, "OPF_INV2PI_16"). No compiler writes such an operand.
+        // An integer of 16 bits gets the lower half of the f32 constant: the chip's description as LLVM's developers
+        // cite it (its change 84106, "OPF_INV2PI_16"). No compiler writes such an operand.
         I16 | U16 => float_constant(code, F32) & 0xFFFF,
         F16 | PkF16 | B16 => {
             if code == 248 {
