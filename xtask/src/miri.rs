@@ -38,7 +38,8 @@ const RUNS: &[Run] = &[
     // Without `unsafe` of their own: what they ask of their dependencies and of the standard library.
     Run { package: "zrt-pm4", harness: &[], subset: None },
     Run { package: "zrt-isa", harness: &[], subset: None },
-    Run { package: "zrt-loader", harness: &[], subset: None },
+    // Messages are printed by many thousands of steps, which take Miri minutes a test.
+    Run { package: "zrt-loader", harness: &["--skip", "print::"], subset: None },
 ];
 
 /// All tests of shared views except those that panic dozens of times: a panic takes Miri a second.

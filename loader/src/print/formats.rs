@@ -191,7 +191,6 @@ mod tests {
     }
 
     #[test]
-    #[cfg_attr(miri, ignore = "reads thousands of formats")]
     fn a_program_has_32768_formats_at_most() {
         let mut entries: Vec<String> = (1..=32_768).map(|number| format!("{number}:0:x")).collect();
         let formats = parsed(&entries).unwrap();

@@ -413,7 +413,6 @@ mod tests {
     }
 
     #[test]
-    #[cfg_attr(miri, ignore = "sends a mebibyte")]
     fn a_message_has_a_mebibyte_at_most() {
         let (mut services, mut printed) = (Services::default(), Printed::default());
         let mut ask = |first| services.answer(PRINT, slot(first, &[0; 56]), &mut printed);

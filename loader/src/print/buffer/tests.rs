@@ -140,7 +140,6 @@ fn messages_with_control_words_are_read() {
 /// A buffer full of the shortest messages, with a long format that yields little text: processing stops when the
 /// allowed work is used up.
 #[test]
-#[cfg_attr(miri, ignore = "works until the work that is allowed is used up")]
 fn hostile_messages_are_counted_when_they_cost_too_much() {
     let mut printed = Printed::default();
     let flags = format!("1:1:4:%{}d", "-".repeat(60_000));
@@ -163,7 +162,6 @@ fn hostile_messages_are_counted_when_they_cost_too_much() {
 
 /// Strings are found once for each format, and their sizes adapted in one pass.
 #[test]
-#[cfg_attr(miri, ignore = "adapts thousands of strings")]
 fn many_strings_are_adapted_in_one_pass() {
     let count = 4096;
     let entry = format!("1:{count}:{}{}", "8:".repeat(count), "%s".repeat(count));

@@ -226,7 +226,6 @@ fn text_is_bounded() {
 /// 256 fields of 4,096 bytes are a mebibyte; one byte more is refused, whether a directive or plain text brings it.
 /// What was there before does not count.
 #[test]
-#[cfg_attr(miri, ignore = "writes a mebibyte of text")]
 fn a_message_has_a_mebibyte_of_text_at_most() {
     let slots = vec![0; 256 * 8];
     let full = "%4096d".repeat(256);
