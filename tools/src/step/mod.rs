@@ -323,8 +323,8 @@ impl<R: BufRead, W: Write> Stepper<R, W> {
             self.output.flush()?;
             self.followed = None;
             self.has_ended = true;
-            // Remaining steps were for this wave: the next one stops where it is met.
-            if matches!(self.mode, Mode::Step(_)) {
+            // Remaining steps and returns were this wave's: the next one stops where it is met.
+            if matches!(self.mode, Mode::Step(_) | Mode::Return(_)) {
                 self.mode = Mode::Step(0);
             }
         }

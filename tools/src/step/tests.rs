@@ -58,9 +58,14 @@ fn of_double(commands: &[&str]) -> Vec<String> {
 
 /// One wave of raw code.
 fn of_raw(words: &[u32], wave_size: WaveSize, commands: &[&str]) -> Vec<String> {
+    of_raw_waves(words, wave_size, 1, commands)
+}
+
+/// So many waves of one workgroup.
+fn of_raw_waves(words: &[u32], wave_size: WaveSize, waves: u32, commands: &[&str]) -> Vec<String> {
     let code: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
     let program = Program::raw(&code, &RawOptions { wave_size, ..RawOptions::default() }).unwrap();
-    answers(&program, Geometry::new([1; 3], [wave_size.lanes(), 1, 1]), &[], commands)
+    answers(&program, Geometry::new([1; 3], [waves * wave_size.lanes(), 1, 1]), &[], commands)
 }
 
 #[test]
@@ -194,4 +199,37 @@ fn calls_are_walked_into_left_and_stepped_over() {
     assert_eq!(over, [at(4, "s_nop 1"), at(8, "s_endpgm")]);
     let last = of_raw(&words, WaveSize::Wave32, &["step 2", "next"]);
     assert_eq!(last, [at(0x10, "s_setpc_b64 s[4:5]"), at(4, "s_nop 1")]);
+}
+
+/// Wave 0 ends after a few instructions; wave 1 calls a function that counts down from 1024. The code, as llvm-mc 19
+/// encodes it: the wave's number from ttmp8, a branch to four s_nop and s_endpgm if it is 0, else s_call_b64 s[4:5]
+/// before them; the function at 0x28.
+#[test]
+fn after_the_end_of_a_wave_the_next_one_stops_where_it_is_met() {
+    let words = [
+        0x9300_ff74,
+        0x0005_0019,
+        0xbf06_8000,
+        0xbfa2_0001,
+        0xba04_0005,
+        0xbf80_0000,
+        0xbf80_0000,
+        0xbf80_0000,
+        0xbf80_0000,
+        0xbfb0_0000,
+        0xb001_0400,
+        0x8081_8101,
+        0xbf07_8001,
+        0xbfa2_fffd,
+        0xbe80_4804,
+    ];
+    let ends = "workgroup 0,0,0 wave 0  raw+0x24  s_endpgm\n";
+    for command in ["step", "step 1000", "next"] {
+        let commands = ["wave 0,0,0 0", "step 7", command, "bt"];
+        let found = of_raw_waves(&words, WaveSize::Wave32, 2, &commands);
+        assert_eq!(found[1], ends, "{command}: {found:?}");
+        let told = "workgroup 0,0,0 wave 0 has ended\nfollowing workgroup 0,0,0 wave 1\n";
+        assert!(found[2].starts_with(told), "{command}: {found:?}");
+        assert!(found[3].ends_with("#1  raw+0x10\n"), "it is inside the function: {command}: {found:?}");
+    }
 }
