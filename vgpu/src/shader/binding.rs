@@ -51,6 +51,7 @@ fn every_table_has_operations() {
         "convert",
         "convert::from_bytes",
         "difference",
+        "division",
         "dot",
         "double",
         "half::arithmetic",

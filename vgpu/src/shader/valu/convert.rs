@@ -5,7 +5,7 @@
 
 use super::access::{clamp_single, commit_wide, fetch_raw};
 use super::operand::Packed;
-use super::shell::{ResultKind, finish};
+use super::shell::{ResultKind, finish, multiply_result};
 use super::single::canonical;
 use crate::shader::float::{
     Environment, HALF, Mode, Round, SINGLE, add, bf8_to_single, convert, fp8_to_single, from_integer,
@@ -173,8 +173,10 @@ impl<const BF8: bool> Operation for FromBytes<BF8> {
         fetch_raw(wave, op, 0, &mut row);
         let mut result = [Row([0; LANES]); 2];
         for lane in 0..LANES {
-            result[0].0[lane] = byte_to_single(row.0[lane] >> shift & 0xFF, BF8);
-            result[1].0[lane] = byte_to_single(row.0[lane] >> (shift + 8) & 0xFF, BF8);
+            for (index, result) in result.iter_mut().enumerate() {
+                let value = byte_to_single(row.0[lane] >> (shift + 8 * index) & 0xFF, BF8).into();
+                result.0[lane] = multiply_result(op, value, ResultKind::Single, Mode(wave.mode)) as u32;
+            }
         }
         if Packed(op.modifiers).clamp() {
             result.iter_mut().for_each(clamp_single);

@@ -15,6 +15,7 @@ pub(crate) mod access;
 pub(crate) mod compare;
 pub(crate) mod convert;
 mod difference;
+mod division;
 mod dot;
 mod double;
 mod dual;
@@ -82,6 +83,7 @@ type Table = fn(Opcode, &mut Parts, Level) -> Option<Executor>;
 /// matter.
 const TABLES: &[(&str, Table)] = &[
     ("lanes", lanes::bind),
+    ("division", |opcode, _, level| division::bind(opcode, level)),
     ("special", |opcode, parts, level| special::bind(opcode, parts, level)),
     ("integer", |opcode, parts, level| integer::bind(opcode, parts, level)),
     ("single::arithmetic", |opcode, parts, level| single::arithmetic::bind(opcode, parts, level)),

@@ -1,11 +1,8 @@
 //! Rounding and denormal modes, division sequences, approximations.
 
-use zrt_isa::decode;
-
 use super::arithmetic::{f, result, with};
-use crate::shader::valu::testing::{MODE_USUAL, Random, code, run_all, translate, wave};
+use crate::shader::valu::testing::{MODE_USUAL, Random, code, run_all, wave};
 use crate::shader::wave::{LANES, Wave};
-use crate::simd::Level;
 
 /// Each rounding mode on values between two floats.
 #[test]
@@ -317,14 +314,57 @@ fn clamp_and_output_modifiers_reach_the_rare_forms() {
     };
     assert_eq!([0xF0, 0xC0].map(of_single), [7.0, 14.0].map(f));
     // fp8 2.0 and -1.0.
-    let end = run_all(
-        &with(&[0, 0xB840]),
-        code("v_cvt_pk_f32_fp8_e64 v[4:5], v2 clamp", &[0xD5EE8004, 0x00000102]),
-    );
-    assert_eq!([end.vector[4].0[0], end.vector[5].0[0]], [f(1.0), 0]);
-    // A scaled source is no result that could be clamped.
-    let scale = decode(&[0xD6FCEA00, 0x040E0501]).unwrap(); // v_div_scale_f32 v0, vcc_lo, v1, v2, v3 clamp
-    assert!(translate(&scale, Level::BASELINE).is_none());
+    let of_bytes = |mode: u32, words: &[u32]| {
+        let end = run_all(&Wave { mode, ..with(&[0, 0xB840]) }, words);
+        [4, 5].map(|register| f32::from_bits(end.vector[register].0[0]))
+    };
+    let clamped = code("v_cvt_pk_f32_fp8_e64 v[4:5], v2 clamp", &[0xD5EE8004, 0x00000102]);
+    let doubled = code("v_cvt_pk_f32_fp8_e64 v[4:5], v2 mul:2", &[0xD5EE0004, 0x08000102]);
+    assert_eq!(of_bytes(MODE_USUAL, clamped), [1.0, 0.0]);
+    assert_eq!([0xF0, 0xC0].map(|mode| of_bytes(mode, doubled)), [[2.0, -1.0], [4.0, -2.0]]);
+}
+
+/// Compilers clamp v_div_scale where a program clamps it. The mask stays as it is: 2^-100 / 2 needs no scaling back, and
+/// 2^100 / 2^-20 does.
+#[test]
+fn scaled_sources_of_a_division_are_clamped_and_multiplied() {
+    let run = |mode: u32, [source, denominator, numerator]: [f32; 3], words: &[u32]| {
+        let mut start = with(&[source, denominator, numerator].map(f));
+        start.mode = mode;
+        let end = run_all(&start, words);
+        (f32::from_bits(end.vector[0].0[0]), end.scalar[106] & 1)
+    };
+    let clamped = code("v_div_scale_f32 v0, vcc_lo, v1, v2, v3 clamp", &[0xD6FCEA00, 0x040E0501]);
+    let doubled = code("v_div_scale_f32 v0, vcc_lo, v1, v2, v3 mul:2", &[0xD6FC6A00, 0x0C0E0501]);
+    let [small, large] = [2f32.powi(-20), 2f32.powi(100)];
+    for (sources, plain, expected) in [
+        ([0.5, 0.5, 3.0], 0.5, (0.5, 0)),
+        ([3.0, 0.5, 3.0], 3.0, (1.0, 0)),
+        ([-3.0, 0.5, -3.0], -3.0, (0.0, 0)),
+        // The denominator is scaled up.
+        ([small, small, large], 2f32.powi(44), (1.0, 1)),
+        ([large, small, large], large, (1.0, 1)),
+        ([f32::NAN, 0.0, 1.0], f32::NAN, (0.0, 0)),
+    ] {
+        assert_eq!(run(MODE_USUAL, sources, clamped), expected, "{sources:?}");
+        let kept = run(0xF0, sources, doubled);
+        let flushed = run(0xC0, sources, doubled);
+        let are = |found: f32, value: f32| found == value || found.is_nan() && value.is_nan();
+        assert!(are(kept.0, plain) && are(flushed.0, 2.0 * plain), "{sources:?}: {kept:?} {flushed:?}");
+        assert_eq!([kept.1, flushed.1], [expected.1; 2], "{sources:?}");
+    }
+    let wide =
+        code("v_div_scale_f64 v[0:1], vcc_lo, v[2:3], v[4:5], v[6:7] clamp", &[0xD6FDEA00, 0x041A0902]);
+    for (source, expected) in [(0.5, 0.5), (3.0, 1.0), (-3.0, 0.0)] {
+        let mut start = with(&[]);
+        for (index, value) in [source, 0.5, 3.0f64].into_iter().enumerate() {
+            start.vector[2 + 2 * index].0[0] = value.to_bits() as u32;
+            start.vector[3 + 2 * index].0[0] = (value.to_bits() >> 32) as u32;
+        }
+        let end = run_all(&start, wide);
+        let found = u64::from(end.vector[0].0[0]) | u64::from(end.vector[1].0[0]) << 32;
+        assert_eq!(f64::from_bits(found), expected, "{source}");
+    }
 }
 
 /// The cases of v_div_scale_f32, in the order of the reference's text: the value for the denominator, the one for the
