@@ -9,7 +9,16 @@ use zrt_engine::tokenizer::{SpecialIds, Tokenizer};
 
 /// Pieces of a post-processor's template.
 fn template(pieces: &[Value]) -> Value {
-    json!({"type": "TemplateProcessing", "single": pieces, "pair": [], "special_tokens": {}})
+    let numbers = json!({
+        "<s>": {"id": "<s>", "ids": [0], "tokens": ["<s>"]},
+        "</s>": {"id": "</s>", "ids": [1], "tokens": ["</s>"]},
+        "<begin>": {"id": "<begin>", "ids": [3], "tokens": ["<begin>"]},
+        "<name>": {"id": "<name>", "ids": [2], "tokens": ["no text of it"]},
+        "<two>": {"id": "<two>", "ids": [0, 1], "tokens": ["<s>", "</s>"]},
+        "<none>": {"id": "<none>", "ids": [], "tokens": []},
+        "<far>": {"id": "<far>", "ids": [300], "tokens": ["<far>"]},
+    });
+    json!({"type": "TemplateProcessing", "single": pieces, "pair": [], "special_tokens": numbers})
 }
 
 fn special(token: &str) -> Value {
@@ -50,6 +59,8 @@ fn the_token_in_front_is_that_of_the_template() {
         (several(&[begun.clone(), bytes()]), Some(0)),
         (several(&[ended.clone(), begun]), Some(1)),
         (several(&[template(&[text()]), ended]), Some(1)),
+        // The number counts, whatever the text of its token is.
+        (template(&[special("<name>"), text()]), Some(2)),
     ] {
         let tokenizer = Tokenizer::from_gguf(&metadata_of(of(&processor))).unwrap();
         assert_eq!(
@@ -73,10 +84,23 @@ fn the_token_in_front_is_that_of_the_template() {
         ),
         (several(&[json!({"type": "BertProcessing"})]), "BertProcessing"),
         // Nothing else is put in front in its place.
-        (template(&[special("<strange>"), text()]), r#"a template with "<strange>", which is no token"#),
+        (template(&[special("<strange>"), text()]), r#"a template with "<strange>", which is not one token"#),
+        (template(&[special("<two>"), text()]), r#"a template with "<two>", which is not one token"#),
+        (template(&[special("<none>"), text()]), r#"a template with "<none>", which is not one token"#),
+        (template(&[special("<far>"), text()]), "a template with token 300 of 300"),
     ] {
         assert_eq!(refusal_of(of(&processor)), format!("this post-processor is not built: {told}"));
     }
+    // Names of special tokens are kept while the file is read: 64 of them, and no more.
+    let numbered = |count: u64| {
+        let numbers = (0..count).map(|id| (format!("<{id}>"), json!({"ids": [id % 8]})));
+        let mut processor = template(&[special("<9>"), text()]);
+        processor["special_tokens"] = numbers.collect();
+        of(&processor)
+    };
+    assert_eq!(Tokenizer::from_gguf(&metadata_of(numbered(64))).unwrap().special_ids().bos, Some(1));
+    let wanted = "this post-processor is not built: a template with more than 64 special tokens";
+    assert_eq!(refusal_of(numbered(65)), wanted);
     // One that is no list is not taken for one that puts nothing in front.
     let wanted = "it is not the JSON that is needed: ";
     let error = refusal_of(of(&json!({"type": "TemplateProcessing", "single": "<s> $A"})));

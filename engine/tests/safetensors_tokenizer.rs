@@ -150,7 +150,8 @@ fn characters_with_a_space_in_front_and_bytes_for_the_rest() {
     tokenizer["added_tokens"] =
         json!([special(0, "<unk>"), special(1, "<s>"), special(2, "</s>"), special(300, "<image>")]);
     tokenizer["post_processor"] = json!({"type": "TemplateProcessing", "single": [
-        {"SpecialToken": {"id": "<s>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}]});
+        {"SpecialToken": {"id": "<s>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}],
+        "special_tokens": {"<s>": {"id": "<s>", "ids": [1], "tokens": ["<s>"]}}});
     tokenizer["model"]["unk_token"] = json!("<unk>");
     let mut made = folder_with(tokenizer, 300);
     made.files.push(("generation_config.json", br#"{"eos_token_id": [2, 7]}"#.to_vec()));

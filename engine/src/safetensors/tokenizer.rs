@@ -22,6 +22,8 @@ const TEMPLATE: &str = "chat_template.jinja";
 const FILE_BYTES_MAX: u64 = 1 << 28;
 /// Longest `tokenizer_config.json` and template accepted, in bytes. Gemma 3's has 1.2 MB.
 const TOKENIZER_CONFIG_BYTES_MAX: u64 = 1 << 24;
+/// Most special tokens of a template. Published files have four at most.
+const TEMPLATE_TOKENS_MAX: usize = 64;
 /// What a space is written as.
 const SPACE: &str = "\u{2581}";
 
@@ -81,8 +83,8 @@ struct Parts {
     /// Parts of the normaliser and of the pre-tokenizer, in order, in words.
     normalizers: Vec<String>,
     pre_tokenizers: Vec<String>,
-    /// What the post-processor puts in front.
-    first: Option<String>,
+    /// The token that the post-processor puts in front.
+    first: Option<u64>,
 }
 
 /// Tokens by number.
@@ -141,13 +143,14 @@ pub(super) fn read(
         None => (None, Vec::new()),
     };
     let id = |text: &Option<String>| text.as_deref().and_then(|text| tokens.id(text));
-    let first = first_token(&parts, &tokens).map_err(|error| error.in_file(FILE))?;
+    let first =
+        parts.first.map(|id| first_token(id, rows)).transpose().map_err(|error| error.in_file(FILE))?;
     let bos = first.or_else(|| id(&settings.bos)).or(generation.0).or(config.bos);
     let mut ends: Vec<u32> = id(&settings.eos).into_iter().collect();
     let listed = if generation.1.is_empty() { &config.eos } else { &generation.1 };
     ends.extend(listed);
     write_special(bos, &ends, id(&parts.unknown), header)?;
-    header.flag("tokenizer.ggml.add_bos_token", parts.first.is_some());
+    header.flag("tokenizer.ggml.add_bos_token", first.is_some());
     write_tokens(&tokens, header);
     let template = match folder.read(TEMPLATE, TOKENIZER_CONFIG_BYTES_MAX)? {
         Some(bytes) => {
@@ -162,11 +165,10 @@ pub(super) fn read(
     Ok(())
 }
 
-/// The token that a template puts in front. If the text of one is no token, no other takes its place.
-fn first_token(parts: &Parts, tokens: &Tokens) -> Result<Option<u32>, SafetensorsError> {
-    let Some(text) = &parts.first else { return Ok(None) };
-    let unknown = || not_built("post-processor", format!("a template with {text:?}, which is no token"));
-    tokens.id(text).map(Some).ok_or_else(unknown)
+/// The token that a template puts in front, which is one of the embedding's `rows`.
+fn first_token(id: u64, rows: u64) -> Result<u32, SafetensorsError> {
+    let token = u32::try_from(id).ok().filter(|_| id < rows);
+    token.ok_or_else(|| not_built("post-processor", format!("a template with token {id} of {rows}")))
 }
 
 fn not_built(what: &'static str, found: impl Into<String>) -> SafetensorsError {
@@ -315,31 +317,67 @@ fn read_stages(json: &mut Json<'_>, list: &str, stages: &mut Vec<String>) -> Res
     Ok(())
 }
 
-/// The special token with which a template of the post-processor begins, if there is one.
-fn read_first(json: &mut Json<'_>) -> Result<Option<String>, SafetensorsError> {
+/// The special token with which a template of the post-processor begins, if there is one. The template has only its
+/// name, and `special_tokens` its number: no text is looked up.
+fn read_first(json: &mut Json<'_>) -> Result<Option<u64>, SafetensorsError> {
     if json.shape()? == Shape::Null {
         json.skip()?;
         return Ok(None);
     }
-    let (mut first, mut kind) = (None, String::new());
+    let (mut inner, mut name, mut kind) = (None, None, String::new());
+    let mut numbers = Vec::new();
     json.object(|json, key| {
         match key {
             "type" => kind = json.text()?.into_owned(),
             "processors" => json.array(|json| {
-                let inner = read_first(json)?;
-                first = first.take().or(inner);
+                let first = read_first(json)?;
+                inner = inner.or(first);
                 Ok::<(), SafetensorsError>(())
             })?,
-            "single" => first = read_template(json)?,
+            "single" => name = read_template(json)?,
+            "special_tokens" => read_numbers(json, &mut numbers)?,
             _ => json.skip()?,
         }
         Ok::<(), SafetensorsError>(())
     })?;
     match kind.as_str() {
-        "TemplateProcessing" | "Sequence" => Ok(first),
+        "TemplateProcessing" => {
+            let Some(name) = name else { return Ok(None) };
+            let number = numbers.iter().find(|(named, _)| *named == name).and_then(|(_, number)| *number);
+            let missing =
+                || not_built("post-processor", format!("a template with {name:?}, which is not one token"));
+            number.map(Some).ok_or_else(missing)
+        }
+        "Sequence" => Ok(inner),
         "ByteLevel" => Ok(None),
         _ => Err(not_built("post-processor", kind)),
     }
+}
+
+/// The names of a template's special tokens, and the number of each that is one token.
+fn read_numbers(
+    json: &mut Json<'_>,
+    numbers: &mut Vec<(String, Option<u64>)>,
+) -> Result<(), SafetensorsError> {
+    json.object(|json, name| {
+        let (name, mut ids, mut last) = (name.to_owned(), 0, None);
+        json.object(|json, key| {
+            match key {
+                "ids" => json.array(|json| {
+                    (ids, last) = (ids + 1, Some(json.whole()?));
+                    Ok::<(), SafetensorsError>(())
+                })?,
+                _ => json.skip()?,
+            }
+            Ok::<(), SafetensorsError>(())
+        })?;
+        if numbers.len() == TEMPLATE_TOKENS_MAX {
+            let found = format!("a template with more than {TEMPLATE_TOKENS_MAX} special tokens");
+            return Err(not_built("post-processor", found));
+        }
+        numbers.push((name, last.filter(|_| ids == 1)));
+        Ok::<(), SafetensorsError>(())
+    })
 }
 
 /// A template is special tokens and the text: at most one token, in front.

@@ -22,7 +22,8 @@ pub(super) fn bytes() -> Vec<u8> {
             {"type": "Digits", "individual_digits": true},
             {"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": true}]},
         "post_processor": {"type": "TemplateProcessing", "single": [
-            {"SpecialToken": {"id": "<s>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}]},
+            {"SpecialToken": {"id": "<s>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}],
+            "special_tokens": {"<s>": {"id": "<s>", "ids": [3], "tokens": ["<s>"]}}},
         "model": {"type": "BPE", "vocab": {"O": 0, "n": 1, "On": 2}, "merges": [["O", "n"]]}
     });
     let names = ["input_layernorm", "post_attention_layernorm"];
