@@ -191,6 +191,17 @@ impl CachePage {
         }
     }
 
+    /// The host has cleared these bytes: what was seen there before, and is not cached, is zero by now.
+    pub(super) fn forget(&mut self, bytes: std::ops::Range<u64>) {
+        for byte in bytes {
+            let (index, mask) = ((byte / 4) as usize, 1 << (byte % 4));
+            let is_valid = self.valid[index / LINE_DWORDS] >> (index % LINE_DWORDS) & 1 != 0;
+            if !is_valid && self.dirty[index] & mask == 0 {
+                self.data[index] &= !byte_bits(mask);
+            }
+        }
+    }
+
     /// Dwords of the line of dword `index` that have bytes which the host cannot see.
     pub(super) fn dirty_dwords(&self, index: usize) -> impl Iterator<Item = usize> {
         let line = index / LINE_DWORDS;

@@ -38,6 +38,7 @@ impl MemoryChecker {
     /// Marks a range of zeros as unwritten from now on.
     pub(super) fn forget_what_was_written(&mut self, va: u64, len: u64) {
         let range = va..va.saturating_add(len);
+        let invalidations = self.level_two_invalidations;
         for page in
             self.pages.iter_mut().filter(|page| self.page_indices.contains_key(&(page.va / PAGE_BYTES)))
         {
@@ -45,6 +46,8 @@ impl MemoryChecker {
             if first < end {
                 let undefined = page.undefined.get_or_insert_with(|| Box::new(UndefinedPage::new()));
                 undefined.forget(first - page.va..end - page.va);
+                page.cache.follow(invalidations);
+                page.cache.forget(first - page.va..end - page.va);
             }
         }
         self.last_line = Default::default();

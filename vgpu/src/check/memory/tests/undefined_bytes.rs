@@ -2,7 +2,7 @@
 //! bits of each byte and, for each dword, who stored some last.
 
 use super::rig::{BASE, Rig};
-use crate::check::memory::{AccessKind, AllocationUse, LaneElement, Path, Scope};
+use crate::check::memory::{AccessKind, AllocationUse, CacheActions, LaneElement, Path, Scope};
 use crate::check::undefined::{Origin, Source, Stored};
 use zrt_needs::Random;
 
@@ -122,6 +122,29 @@ fn memory_remembers_undefined_bits_at_any_offset_and_length() {
                 }
             }
         }
+    }
+}
+
+/// The device has seen other contents, which are no longer cached, before the host clears a region and names it.
+#[test]
+fn what_was_seen_before_a_region_was_cleared_defines_nothing_in_it() {
+    for scope in [Scope::Cu, Scope::System] {
+        let mut rig = Rig::new();
+        let dwords = [FIRST, FIRST + 4, FIRST + 8].map(|va| va & !3);
+        for va in dwords {
+            rig.host.set(va, 7);
+            rig.load(0, Scope::Cu, va);
+        }
+        rig.acquire(CacheActions::VECTOR_INVALIDATE | CacheActions::LEVEL_TWO_INVALIDATE);
+        dwords.iter().for_each(|va| rig.host.set(*va, 0));
+        rig.checker.add_allocation("x", dwords[0], 12, AllocationUse::Unwritten);
+        // The host writes one of them: that is seen.
+        rig.host.set(dwords[1], 5);
+        let undefined = dwords.map(|va| {
+            rig.load(0, scope, va);
+            rig.checker.take_undefined_loads().first().map(|load| load.bits[0])
+        });
+        assert_eq!(undefined, [Some(u32::MAX), None, Some(u32::MAX)], "{scope:?}");
     }
 }
 
