@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 /// How often a running program is polled at first, and after a while.
 const FIRST_POLL: Duration = Duration::from_millis(1);
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// Longest that cargo may take to describe the workspace: rustup may fetch a toolchain first.
+const METADATA_LIMIT: Duration = Duration::from_secs(5 * 60);
 /// A page of x86-64.
 const PAGE_BYTES: u64 = 4096;
 
@@ -64,14 +66,15 @@ pub fn cargo() -> Command {
     Command::new(cargo_program())
 }
 
-/// What cargo says of the workspace at `root`: its members, without what they depend on elsewhere.
-pub fn cargo_metadata(root: &Path) -> Result<serde_json::Value, Box<dyn std::error::Error>> {
+/// What cargo says of the workspace at `root`: its members, without what they depend on elsewhere. `kept` is a file for
+/// what it says, as for [`listen`].
+pub fn cargo_metadata(root: &Path, kept: &Path) -> Result<serde_json::Value, Box<dyn std::error::Error>> {
     let mut command = cargo();
     command.args(["metadata", "--locked", "--no-deps", "--format-version", "1"]).current_dir(root);
-    let output = command.stderr(Stdio::inherit()).output()?;
-    match output.status.success() {
-        true => Ok(serde_json::from_slice(&output.stdout)?),
-        false => Err(format!("cargo metadata failed ({})", output.status).into()),
+    let said = listen(&mut command, kept, Limits { time: METADATA_LIMIT, memory_bytes: u64::MAX })?;
+    match said.ended.failure() {
+        None => Ok(serde_json::from_str(&said.output)?),
+        Some(reason) => Err(format!("cargo metadata: {reason}: {}", said.errors).into()),
     }
 }
 

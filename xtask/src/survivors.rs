@@ -94,7 +94,7 @@ impl Plan {
             .map_err(|error| format!("--budget-s {}: {error}", arguments.budget_s))?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let jobs = arguments.jobs.unwrap_or(cores);
-        let workspace = Workspace::read(&root)?;
+        let workspace = Workspace::read(&root, &scratch.join("output"))?;
         Ok(Plan { root, scratch, workspace, folders, tests_of, budget, jobs })
     }
 

@@ -63,6 +63,8 @@ pub(crate) const UNIQUE_ID: u64 = 7_607_916_237_085_355_008;
 pub(crate) const SDMA_FIRMWARE: u32 = 700;
 /// A kernel with MES keeps two of the eight for itself (`kfd_device.c`; the published configuration says 6).
 pub(crate) const SDMA_QUEUES_PER_ENGINE: u32 = 6;
+/// Engines that copy (the published configuration).
+pub(crate) const SDMA_ENGINES: u32 = 2;
 /// Compute queues of the kernel's scheduler (the published configuration).
 pub(crate) const CP_QUEUES: u32 = 4;
 /// Chosen: no public dump of gfx1201 contains it. Fields of the register as `gfx12` address libraries read them: 32

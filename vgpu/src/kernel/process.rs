@@ -303,8 +303,9 @@ impl Process {
                     return Err(Errno::EINVAL);
                 }
                 let page = self.kernel_event_page.as_ref().ok_or(Errno::EINVAL)?;
+                let mapping = self.usage.map_for_client(page, len, protection, place)?;
                 self.hardware.events().page_is_mapped(len);
-                page
+                return Ok(mapping);
             }
             mmap_offset::TYPE_MMIO => {
                 device()?;

@@ -97,9 +97,9 @@ fn info(arguments: &Arguments<'_>, facts: &RenderFacts) -> Result<(), Errno> {
             ip_info(arguments.u32(drm::IP_TYPE_AT))?
         }
         // A block that the device does not have is refused, where its description is zeros (`amdgpu_info_ioctl`).
-        drm::QUERY_HW_IP_COUNT => match ip_version(arguments.u32(drm::IP_TYPE_AT)) {
-            Some(_) => dwords(&[1]),
-            None => return Err(Errno::EINVAL),
+        drm::QUERY_HW_IP_COUNT => match arguments.u32(drm::IP_TYPE_AT) {
+            drm::IP_DMA => dwords(&[board::SDMA_ENGINES]),
+            ip_type => dwords(&[ip_version(ip_type).map(|_| 1).ok_or(Errno::EINVAL)?]),
         },
         drm::QUERY_TIMESTAMP => facts.gpu_clock.to_le_bytes().to_vec(),
         drm::QUERY_VRAM_USAGE => facts.vram_used_bytes.to_le_bytes().to_vec(),
@@ -140,6 +140,15 @@ fn ip_version(ip_type: u32) -> Option<(u32, u32, u32)> {
     }
 }
 
+/// A bit for each kernel queue of a block: one of each engine that copies (`amdgpu_hw_ip_info`).
+fn available_rings(ip_type: u32) -> u32 {
+    match ip_type {
+        drm::IP_COMPUTE => 0xF,
+        drm::IP_DMA => (1 << board::SDMA_ENGINES) - 1,
+        _ => 1,
+    }
+}
+
 /// `drm_amdgpu_info_hw_ip`: without capabilities or slots, so without user queues.
 fn ip_info(ip_type: u32) -> Result<Vec<u8>, Errno> {
     let mut bytes = vec![0; hw_ip::BYTES];
@@ -149,7 +158,7 @@ fn ip_info(ip_type: u32) -> Result<Vec<u8>, Errno> {
             (hw_ip::VERSION_MINOR_AT, minor),
             (hw_ip::IB_START_ALIGNMENT_AT, INDIRECT_BUFFER_ALIGNMENT_BYTES),
             (hw_ip::IB_SIZE_ALIGNMENT_AT, INDIRECT_BUFFER_ALIGNMENT_BYTES),
-            (hw_ip::AVAILABLE_RINGS_AT, if ip_type == drm::IP_COMPUTE { 0xF } else { 0x1 }),
+            (hw_ip::AVAILABLE_RINGS_AT, available_rings(ip_type)),
             (hw_ip::DISCOVERY_VERSION_AT, version),
         ] {
             store_u32(&mut bytes, at, value);

@@ -113,7 +113,7 @@ impl NodeProperties {
             ("domain", 0),
             ("drm_render_minor", of_gpu(board::RENDER_MINOR)),
             ("hive_id", 0),
-            ("num_sdma_engines", of_gpu(2)),
+            ("num_sdma_engines", of_gpu(board::SDMA_ENGINES)),
             ("num_sdma_xgmi_engines", 0),
             ("num_sdma_queues_per_engine", of_gpu(board::SDMA_QUEUES_PER_ENGINE)),
             ("num_cp_queues", of_gpu(board::CP_QUEUES)),

@@ -2,7 +2,7 @@
 
 use crate::client::*;
 use std::time::{Duration, Instant};
-use zrt_kmd::syscalls::{Nested, ioctl_bytes};
+use zrt_kmd::syscalls::{Nested, Reservation, ioctl_bytes};
 use zrt_kmd::{Errno, Protection, Syscalls};
 
 #[test]
@@ -108,6 +108,11 @@ fn the_kernels_page_gives_more_slots_once_it_is_mapped() {
     let client = Client::open();
     let create = || client.create_event(0, 0, false);
     (1..256).for_each(|id| assert_eq!(create(), Ok(id)));
+    assert_eq!(create(), Err(Errno::ENOSPC));
+    // A mapping that fails gives none.
+    let small = Reservation::new(4096, 4096).unwrap();
+    let outcome = client.gpu.map(client.kfd, 2 << 62, 32768, Protection::ReadWrite, Some((&small, 0)));
+    assert!(outcome.is_err());
     assert_eq!(create(), Err(Errno::ENOSPC));
     let map = |len| client.gpu.map(client.kfd, 2 << 62, len, Protection::ReadWrite, None);
     let page = map(4096).unwrap();

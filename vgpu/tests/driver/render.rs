@@ -114,17 +114,18 @@ fn blocks_with_queues_are_graphics_compute_and_copies() {
     // Version, capabilities, alignments of indirect buffers, rings, version again, user queues.
     assert_eq!(info(0, 0), Ok([12, 0, 0, 0, 32, 32, 1, 0x0C_0001, 0, 0]));
     assert_eq!(info(1, 0), Ok([12, 0, 0, 0, 32, 32, 15, 0x0C_0001, 0, 0]));
-    assert_eq!(info(2, 0), Ok([7, 0, 0, 0, 32, 32, 1, 0x07_0001, 0, 0]));
+    assert_eq!(info(2, 0), Ok([7, 0, 0, 0, 32, 32, 3, 0x07_0001, 0, 0]));
     for kind in 3..10 {
         assert_eq!(info(kind, 0), Ok([0; 10]), "{kind}");
     }
-    // AMDGPU_HW_IP_NUM is 10, and there is one instance of each.
+    // AMDGPU_HW_IP_NUM is 10, and only instance 0 is described.
     assert_eq!((info(10, 0), info(1, 1)), (Err(Errno::EINVAL), Err(Errno::EINVAL)));
     let count = |kind: u32| dwords::<1>(&client, IP_COUNT, &[kind]);
-    assert_eq!([0, 1, 2].map(count), [Ok([1]); 3]);
+    // Navi 48 has two engines that copy, as the topology says.
+    assert_eq!([0, 1, 2].map(count), [Ok([1]), Ok([1]), Ok([2])]);
     assert_eq!([3, 9, 10, u32::MAX].map(count), [Err(Errno::EINVAL); 4]);
     // The structure before `userq_num_slots`.
-    assert_eq!(dwords(&client, IP_INFO, &[2, 0]), Ok([7, 0, 0, 0, 32, 32, 1, 0x07_0001]));
+    assert_eq!(dwords(&client, IP_INFO, &[2, 0]), Ok([7, 0, 0, 0, 32, 32, 3, 0x07_0001]));
 }
 
 #[test]

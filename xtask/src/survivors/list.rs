@@ -98,14 +98,15 @@ fn check_version(program: &Path, output: &Path) -> Result<(), Box<dyn Error>> {
     command.args(["mutants", "--version"]);
     let said = process::listen(&mut command, &output.join("version"), LIMITS)
         .map_err(|error| format!("{} cannot be started ({error}): {install}", program.display()))?;
-    match said.output.trim() == format!("cargo-mutants {VERSION}") {
-        true => Ok(()),
-        false => Err(format!(
-            "{} says that it is {:?}, not cargo-mutants {VERSION}: {install}",
-            program.display(),
-            said.output.trim()
-        )
-        .into()),
+    if let Some(reason) = said.ended.failure() {
+        return Err(format!("{} ({reason}): {}{install}", program.display(), said.errors).into());
+    }
+    match said.output.trim() {
+        found if found == format!("cargo-mutants {VERSION}") => Ok(()),
+        found => {
+            let program = program.display();
+            Err(format!("{program} says that it is {found:?}, not cargo-mutants {VERSION}: {install}").into())
+        }
     }
 }
 
@@ -137,8 +138,11 @@ mod tests {
     }
 
     #[test]
-    fn another_version_is_refused() {
+    fn another_version_is_refused_and_a_program_that_fails_is_heard() {
         let folder = zrt_needs::TemporaryFolder::new("list-version");
+        // It looks for a script with that name.
+        let error = list(Path::new("/bin/sh"), &folder, &[], &folder).unwrap_err().to_string();
+        assert!(error.starts_with("/bin/sh (exit status: ") && error.contains("mutants: "), "{error}");
         let error = list(Path::new("/bin/echo"), &folder, &[], &folder).unwrap_err().to_string();
         assert!(error.contains("\"mutants --version\", not cargo-mutants 27.1.0"), "{error}");
     }
