@@ -221,24 +221,27 @@ impl Pace {
 
     /// Yields to waves that other threads execute.
     fn give_way(&mut self) {
-        if self.last_active.elapsed() < Duration::from_micros(DISPATCH_SPIN_US) {
-            std::thread::yield_now();
-        } else {
-            self.sleep();
+        match self.sleep_after(self.last_active.elapsed(), DISPATCH_SPIN_US) {
+            None => std::thread::yield_now(),
+            Some(sleep) => std::thread::sleep(sleep),
         }
     }
 
     /// Waits for a doorbell.
     fn rest(&mut self) {
-        if self.last_active.elapsed() < Duration::from_micros(SPIN_US) {
-            std::hint::spin_loop();
-        } else {
-            self.sleep();
+        match self.sleep_after(self.last_active.elapsed(), SPIN_US) {
+            None => std::hint::spin_loop(),
+            Some(sleep) => std::thread::sleep(sleep),
         }
     }
 
-    fn sleep(&mut self) {
-        std::thread::sleep(Duration::from_micros(self.sleep_us));
+    /// How long to sleep, if nothing has happened for `idle`; `None` before `spin_us`. Sleeps double.
+    fn sleep_after(&mut self, idle: Duration, spin_us: u64) -> Option<Duration> {
+        if idle < Duration::from_micros(spin_us) {
+            return None;
+        }
+        let sleep = Duration::from_micros(self.sleep_us);
         self.sleep_us = (self.sleep_us * 2).min(SLEEP_US_MAX);
+        Some(sleep)
     }
 }

@@ -77,7 +77,9 @@ fn one_of_several_wakes_and_tells_which() {
     let exception = MemoryException { not_present: true, page_va: 0x5000, gpu_id: 9, ..Default::default() };
     std::thread::scope(|scope| {
         let waiter = scope.spawn(|| events.wait(&entries, false, Some(Duration::from_secs(10))));
-        std::thread::sleep(Duration::from_millis(2));
+        while events.lock().waits.is_empty() {
+            std::thread::yield_now();
+        }
         events.memory_exception(exception);
         let expected = vec![EventData::None, EventData::Memory(exception), EventData::None];
         assert_eq!(waiter.join().unwrap(), Ok(WaitOutcome::Complete(expected)));

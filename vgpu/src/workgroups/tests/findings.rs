@@ -26,15 +26,83 @@ mod words {
         Code { name, source, words }
     }
 
-    pub const STORE: Code = code("store", "v_mov_b32_e32 v0, 0\nv_mov_b32_e32 v1, 7\nglobal_store_b32 v0, v1, s[0:1]\ns_endpgm\n", &[0x7E00_0280, 0x7E02_0287, 0xEE06_8000, 0x0080_0000, 0x0000_0000, 0xBFB0_0000]);
-    pub const LDS_STORE: Code = code("lds_store", "v_mov_b32_e32 v0, 0\nv_mov_b32_e32 v1, 7\nds_store_b32 v0, v1\ns_endpgm\n", &[0x7E00_0280, 0x7E02_0287, 0xD834_0000, 0x0000_0100, 0xBFB0_0000]);
-    pub const FLAT_STORE: Code = code("flat_store", "v_mov_b32_e32 v2, 0\nv_mov_b32_e32 v3, 0x10000\nflat_store_b32 v[2:3], v0\ns_endpgm\n", &[0x7E04_0280, 0x7E06_02FF, 0x0001_0000, 0xEC06_807C, 0x0000_0000, 0x0000_0002, 0xBFB0_0000]);
-    pub const FLAT_LOAD: Code = code("flat_load", "v_mov_b32_e32 v2, 0\nv_mov_b32_e32 v3, 0x10000\nflat_load_b32 v1, v[2:3]\ns_endpgm\n", &[0x7E04_0280, 0x7E06_02FF, 0x0001_0000, 0xEC05_007C, 0x0000_0001, 0x0000_0002, 0xBFB0_0000]);
-    pub const PREFETCH: Code = code("prefetch", "s_prefetch_data s[0:1], 0x0, null, 0\ns_endpgm\n", &[0xF404_C000, 0xF800_0000, 0xBFB0_0000]);
-    pub const FOLLOW: Code = code("follow", "v_mov_b32_e32 v0, 0\nglobal_load_b32 v1, v0, s[0:1]\ns_wait_loadcnt 0x0\nglobal_load_b32 v2, v1, s[0:1]\ns_endpgm\n", &[0x7E00_0280, 0xEE05_0000, 0x0000_0001, 0x0000_0000, 0xBFC0_0000, 0xEE05_0000, 0x0000_0002, 0x0000_0001, 0xBFB0_0000]);
+    pub const STORE: Code = code(
+        "store",
+        concat!(
+            "v_mov_b32_e32 v0, 0\nv_mov_b32_e32 v1, 7\nglobal_store_b32 v0, v1, s[0:1]\ns_endpgm\n",
+        ),
+        &[
+            0x7E00_0280, 0x7E02_0287, 0xEE06_8000, 0x0080_0000, 0x0000_0000, 0xBFB0_0000,
+        ],
+    );
+    pub const LDS_STORE: Code = code(
+        "lds_store",
+        concat!(
+            "v_mov_b32_e32 v0, 0\nv_mov_b32_e32 v1, 7\nds_store_b32 v0, v1\ns_endpgm\n",
+        ),
+        &[
+            0x7E00_0280, 0x7E02_0287, 0xD834_0000, 0x0000_0100, 0xBFB0_0000,
+        ],
+    );
+    pub const FLAT_STORE: Code = code(
+        "flat_store",
+        concat!(
+            "v_mov_b32_e32 v2, 0\nv_mov_b32_e32 v3, 0x10000\nflat_store_b32 v[2:3], v0\ns_endpgm\n",
+        ),
+        &[
+            0x7E04_0280, 0x7E06_02FF, 0x0001_0000, 0xEC06_807C, 0x0000_0000, 0x0000_0002, 0xBFB0_0000,
+        ],
+    );
+    pub const FLAT_LOAD: Code = code(
+        "flat_load",
+        concat!(
+            "v_mov_b32_e32 v2, 0\nv_mov_b32_e32 v3, 0x10000\nflat_load_b32 v1, v[2:3]\ns_endpgm\n",
+        ),
+        &[
+            0x7E04_0280, 0x7E06_02FF, 0x0001_0000, 0xEC05_007C, 0x0000_0001, 0x0000_0002, 0xBFB0_0000,
+        ],
+    );
+    pub const PREFETCH: Code = code(
+        "prefetch",
+        concat!(
+            "s_prefetch_data s[0:1], 0x0, null, 0\ns_endpgm\n",
+        ),
+        &[
+            0xF404_C000, 0xF800_0000, 0xBFB0_0000,
+        ],
+    );
+    pub const FOLLOW: Code = code(
+        "follow",
+        concat!(
+            "v_mov_b32_e32 v0, 0\nglobal_load_b32 v1, v0, s[0:1]\ns_wait_loadcnt 0x0\n",
+            "global_load_b32 v2, v1, s[0:1]\ns_endpgm\n",
+        ),
+        &[
+            0x7E00_0280, 0xEE05_0000, 0x0000_0001, 0x0000_0000, 0xBFC0_0000, 0xEE05_0000, 0x0000_0002, 0x0000_0001,
+            0xBFB0_0000,
+        ],
+    );
 
-    pub const HAZARD: Code = code("hazard", "v_mov_b32_e32 v1, s4\ns_mov_b32 s4, 1\nv_mov_b32_e32 v2, s4\ns_endpgm\n", &[0x7E02_0204, 0xBE84_0081, 0x7E04_0204, 0xBFB0_0000]);
-    pub const SYSTEM_STORE: Code = code("system_store", "v_mov_b32_e32 v0, 0\nv_mov_b32_e32 v1, 7\nglobal_load_b32 v2, v0, s[0:1]\nglobal_store_b32 v0, v1, s[0:1] offset:64 scope:SCOPE_SYS\ns_endpgm\n", &[0x7E00_0280, 0x7E02_0287, 0xEE05_0000, 0x0000_0002, 0x0000_0000, 0xEE06_8000, 0x008C_0000, 0x0000_4000, 0xBFB0_0000]);
+    pub const HAZARD: Code = code(
+        "hazard",
+        concat!(
+            "v_mov_b32_e32 v1, s4\ns_mov_b32 s4, 1\nv_mov_b32_e32 v2, s4\ns_endpgm\n",
+        ),
+        &[
+            0x7E02_0204, 0xBE84_0081, 0x7E04_0204, 0xBFB0_0000,
+        ],
+    );
+    pub const SYSTEM_STORE: Code = code(
+        "system_store",
+        concat!(
+            "v_mov_b32_e32 v0, 0\nv_mov_b32_e32 v1, 7\nglobal_load_b32 v2, v0, s[0:1]\n",
+            "global_store_b32 v0, v1, s[0:1] offset:64 scope:SCOPE_SYS\ns_endpgm\n",
+        ),
+        &[
+            0x7E00_0280, 0x7E02_0287, 0xEE05_0000, 0x0000_0002, 0x0000_0000, 0xEE06_8000, 0x008C_0000, 0x0000_4000,
+            0xBFB0_0000,
+        ],
+    );
 
     pub const ALL: &[Code] = &[STORE, LDS_STORE, FLAT_STORE, FLAT_LOAD, PREFETCH, FOLLOW, HAZARD, SYSTEM_STORE];
 }
@@ -70,7 +138,14 @@ fn waves_of_two_groups_that_store_to_one_place_race() {
     let remedy = "order them: a barrier, or a flag with scope (release by the producer, acquire by the consumer), or \
                   make both atomic with a scope that covers both";
     let line = format!(
-        r#"{{"rule":"race","what":"{what}","remedy":"{remedy}","pc":1048584,"code_va":1048576,"launched_at":28672,"instruction":"{store}","other_pc":1048584,"workgroup":[1,0,0],"wave":0,"lane":0,"register":null,"address":1056768,"seed":9,"count":1}}"#
+        concat!(
+            r#"{{"rule":"race","what":"{what}","remedy":"{remedy}","pc":1048584,"code_va":1048576,"#,
+            r#""launched_at":28672,"instruction":"{store}","other_pc":1048584,"workgroup":[1,0,0],"wave":0,"#,
+            r#""lane":0,"register":null,"address":1056768,"seed":9,"count":1}}"#,
+        ),
+        what = what,
+        remedy = remedy,
+        store = store,
     );
     assert_eq!(told(&STORE, 2, 1, false), line + "\n");
     assert_eq!(told(&STORE, 1, 32, false), "", "lanes that store one value");
@@ -82,7 +157,13 @@ fn waves_of_one_group_race_in_lds() {
     let remedy = "order them: a barrier, or a flag with scope (release by the producer, acquire by the consumer), or \
                   make both atomic with a scope that covers both";
     let line = format!(
-        r#"{{"rule":"race","what":"{what}","remedy":"{remedy}","pc":1048584,"code_va":1048576,"launched_at":28672,"instruction":"ds_store_b32 v0, v1","other_pc":1048584,"workgroup":[0,0,0],"wave":1,"lane":0,"register":null,"address":0,"seed":9,"count":1}}"#
+        concat!(
+            r#"{{"rule":"race","what":"{what}","remedy":"{remedy}","pc":1048584,"code_va":1048576,"#,
+            r#""launched_at":28672,"instruction":"ds_store_b32 v0, v1","other_pc":1048584,"workgroup":[0,0,"#,
+            r#"0],"wave":1,"lane":0,"register":null,"address":0,"seed":9,"count":1}}"#,
+        ),
+        what = what,
+        remedy = remedy,
     );
     assert_eq!(told(&LDS_STORE, 1, 64, false), line + "\n");
     assert_eq!(told(&LDS_STORE, 1, 64, true), "", "one wave of 64 lanes");
@@ -94,7 +175,13 @@ fn lanes_of_a_flat_store_clash_in_lds() {
     let what = "two lanes of one instruction store different values to the same bytes; which one remains is undefined; \
                 lane 0 stores 0x0, lane 1 stores 0x1";
     let line = format!(
-        r#"{{"rule":"race","what":"{what}","remedy":"let one lane store, give each lane its own place, or use an atomic","pc":1048588,"code_va":1048576,"launched_at":28672,"instruction":"flat_store_b32 v[2:3], v0","other_pc":null,"workgroup":[0,0,0],"wave":0,"lane":1,"register":null,"address":0,"seed":9,"count":1}}"#
+        concat!(
+            r#"{{"rule":"race","what":"{what}","remedy":"let one lane store, give each lane its own place,"#,
+            r#" or use an atomic","pc":1048588,"code_va":1048576,"launched_at":28672,"#,
+            r#""instruction":"flat_store_b32 v[2:3], v0","other_pc":null,"workgroup":[0,0,0],"wave":0,"#,
+            r#""lane":1,"register":null,"address":0,"seed":9,"count":1}}"#,
+        ),
+        what = what,
     );
     assert_eq!(told(&FLAT_STORE, 1, 32, false), line + "\n");
     assert_eq!(told(&FLAT_STORE, 1, 1, false), "");
@@ -104,7 +191,15 @@ fn lanes_of_a_flat_store_clash_in_lds() {
 fn a_flat_load_of_lds_that_nobody_wrote_is_told_lane_by_lane() {
     for (is_wave64, lanes) in [(false, 5), (true, 40)] {
         let line = format!(
-            r#"{{"rule":"uninitialised","what":"the access reads LDS that no wave of the group has written","remedy":"store to the bytes first, and order the store before the load","pc":1048588,"code_va":1048576,"launched_at":28672,"instruction":"flat_load_b32 v1, v[2:3]","other_pc":null,"workgroup":[0,0,0],"wave":0,"lane":0,"register":null,"address":0,"seed":9,"count":{lanes}}}"#
+            concat!(
+                r#"{{"rule":"uninitialised","#,
+                r#""what":"the access reads LDS that no wave of the group has written","#,
+                r#""remedy":"store to the bytes first, and order the store before the load","pc":1048588,"#,
+                r#""code_va":1048576,"launched_at":28672,"instruction":"flat_load_b32 v1, v[2:3]","#,
+                r#""other_pc":null,"workgroup":[0,0,0],"wave":0,"lane":0,"register":null,"address":0,"#,
+                r#""seed":9,"count":{lanes}}}"#,
+            ),
+            lanes = lanes,
         );
         assert_eq!(told(&FLAT_LOAD, 1, lanes, is_wave64), line + "\n");
     }
@@ -112,7 +207,14 @@ fn a_flat_load_of_lds_that_nobody_wrote_is_told_lane_by_lane() {
 
 #[test]
 fn a_prefetch_that_is_not_enabled_is_told_as_advice() {
-    let line = r#"{"rule":"advice","what":"the prefetch does nothing: MODE.SCALAR_PREFETCH_EN is clear","remedy":"s_setreg_imm32_b32 hwreg(HW_REG_MODE, 24, 1), 1 before it; from then on every line that it asks for must be mapped","pc":1048576,"code_va":1048576,"launched_at":28672,"instruction":"s_prefetch_data s[0:1], 0x0, null, 0","other_pc":null,"workgroup":[0,0,0],"wave":0,"lane":null,"register":null,"address":null,"seed":9,"count":1}"#;
+    let line = concat!(
+        r#"{"rule":"advice","what":"the prefetch does nothing: MODE.SCALAR_PREFETCH_EN is clear","#,
+        r#""remedy":"s_setreg_imm32_b32 hwreg(HW_REG_MODE, 24, 1),"#,
+        r#" 1 before it; from then on every line that it asks for must be mapped","pc":1048576,"#,
+        r#""code_va":1048576,"launched_at":28672,"instruction":"s_prefetch_data s[0:1], 0x0, null, 0","#,
+        r#""other_pc":null,"workgroup":[0,0,0],"wave":0,"lane":null,"register":null,"address":null,"seed":9,"#,
+        r#""count":1}"#,
+    );
     assert_eq!(told(&PREFETCH, 1, 1, false), format!("{line}\n"));
     let inspection = Inspection { check: true, ..CHECK };
     let mut device = Device::new(Config { inspection, scalar_prefetch_at_launch: true, ..Config::default() });
@@ -131,7 +233,13 @@ fn memory_that_nobody_wrote_is_named_by_its_region() {
         let data = device.buffer(4096);
         device.engine.inspection().unwrap().add_region("x", data.va, 64, usage);
         device.run(device.dispatch(&code, 1, 1, &[data.va]));
-        let line = r#"{"rule":"uninitialised","what":"v1 is used, but was computed from memory at 0x102000, which nothing has written; 1 bytes, 0 bytes into x (64 bytes at 0x102000)","remedy":"write it first","pc":1048596,"code_va":1048576,"launched_at":28672,"instruction":"global_load_b32 v2, v1, s[0:1]","other_pc":1048580,"workgroup":[0,0,0],"wave":0,"lane":0,"register":"v1","address":1056768,"seed":9,"count":1}"#;
+        let line = concat!(
+            r#"{"rule":"uninitialised","what":"v1 is used, but was computed from memory at 0x102000,"#,
+            r#" which nothing has written; 1 bytes, 0 bytes into x (64 bytes at 0x102000)","#,
+            r#""remedy":"write it first","pc":1048596,"code_va":1048576,"launched_at":28672,"#,
+            r#""instruction":"global_load_b32 v2, v1, s[0:1]","other_pc":1048580,"workgroup":[0,0,0],"#,
+            r#""wave":0,"lane":0,"register":"v1","address":1056768,"seed":9,"count":1}"#,
+        );
         let expected = if is_told { format!("{line}\n") } else { String::new() };
         assert_eq!(device.engine.findings_text(), expected);
         let read = device.engine.inspection().unwrap().region_read_bytes();
@@ -143,11 +251,29 @@ fn memory_that_nobody_wrote_is_named_by_its_region() {
 #[test]
 fn compiled_code_is_judged_as_its_compiler_means_it() {
     let trusting = Inspection { trusts_compilers: true, ..CHECK };
-    let wrong = r#"{"rule":"hazard","what":"s4 was read by the VALU, then written by the SALU; this read may return the old value","remedy":"needs s_wait_alu depctr_sa_sdst(0) before it","pc":1048584,"code_va":1048576,"launched_at":28672,"instruction":"v_mov_b32_e32 v2, s4","other_pc":1048580,"workgroup":[0,0,0],"wave":0,"lane":null,"register":"s4","address":null,"seed":9,"count":1}"#;
-    let unaware = r#"{"rule":"hazard","what":"the compiler does not know the scalar hazard of gfx1201: the code has no s_wait_alu","remedy":"compile with clang 22 or later","pc":1048576,"code_va":1048576,"launched_at":28672,"instruction":"v_mov_b32_e32 v1, s4","other_pc":null,"workgroup":[0,0,0],"wave":0,"lane":null,"register":null,"address":null,"seed":9,"count":1}"#;
+    let wrong = concat!(
+        r#"{"rule":"hazard","what":"s4 was read by the VALU,"#,
+        r#" then written by the SALU; this read may return the old value","#,
+        r#""remedy":"needs s_wait_alu depctr_sa_sdst(0) before it","pc":1048584,"code_va":1048576,"#,
+        r#""launched_at":28672,"instruction":"v_mov_b32_e32 v2, s4","other_pc":1048580,"workgroup":[0,0,0],"#,
+        r#""wave":0,"lane":null,"register":"s4","address":null,"seed":9,"count":1}"#,
+    );
+    let unaware = concat!(
+        r#"{"rule":"hazard","#,
+        r#""what":"the compiler does not know the scalar hazard of gfx1201: the code has no s_wait_alu","#,
+        r#""remedy":"compile with clang 22 or later","pc":1048576,"code_va":1048576,"launched_at":28672,"#,
+        r#""instruction":"v_mov_b32_e32 v1, s4","other_pc":null,"workgroup":[0,0,0],"wave":0,"lane":null,"#,
+        r#""register":null,"address":null,"seed":9,"count":1}"#,
+    );
     assert_eq!(told_by(CHECK, &HAZARD, 1, 1, false), format!("{wrong}\n"));
     assert_eq!(told_by(trusting, &HAZARD, 1, 1, false), format!("{unaware}\n"));
-    let store = r#"{"rule":"hazard","what":"a store of system scope while earlier accesses are outstanding","remedy":"needs s_wait_loadcnt 0x0, s_wait_kmcnt 0x0 and s_wait_storecnt 0x0 before it","pc":1048596,"code_va":1048576,"launched_at":28672,"instruction":"global_store_b32 v0, v1, s[0:1] offset:64 scope:SCOPE_SYS","other_pc":null,"workgroup":[0,0,0],"wave":0,"lane":null,"register":null,"address":null,"seed":9,"count":1}"#;
+    let store = concat!(
+        r#"{"rule":"hazard","what":"a store of system scope while earlier accesses are outstanding","#,
+        r#""remedy":"needs s_wait_loadcnt 0x0, s_wait_kmcnt 0x0 and s_wait_storecnt 0x0 before it","#,
+        r#""pc":1048596,"code_va":1048576,"launched_at":28672,"instruction":"global_store_b32 v0, v1,"#,
+        r#" s[0:1] offset:64 scope:SCOPE_SYS","other_pc":null,"workgroup":[0,0,0],"wave":0,"lane":null,"#,
+        r#""register":null,"address":null,"seed":9,"count":1}"#,
+    );
     assert_eq!(told_by(CHECK, &SYSTEM_STORE, 1, 1, false), format!("{store}\n"));
     assert_eq!(told_by(trusting, &SYSTEM_STORE, 1, 1, false), "");
 }
@@ -242,7 +368,13 @@ fn a_profile_counts_waves_lanes_and_bytes() {
     device.run(device.dispatch(&code, 3, 40, &[out.va]));
     let place = |pc, instruction, sectors| {
         format!(
-            r#"{{"pc":{pc},"instruction":"{instruction}","count":6,"lanes":120,"sectors":{sectors},"lds_passes":null,"lds_conflicts":null}}"#
+            concat!(
+                r#"{{"pc":{pc},"instruction":"{instruction}","count":6,"lanes":120,"sectors":{sectors},"#,
+                r#""lds_passes":null,"lds_conflicts":null}}"#,
+            ),
+            pc = pc,
+            instruction = instruction,
+            sectors = sectors,
         )
     };
     let places = [
@@ -253,7 +385,13 @@ fn a_profile_counts_waves_lanes_and_bytes() {
     ]
     .join(",");
     let expected = format!(
-        r#"{{"wave_instructions":24,"opcodes":{{"global_store_b32":6,"s_endpgm":6,"v_mov_b32":12}},"places":[{places}],"bytes":{{"vector_load":0,"vector_store":480,"atomic":0,"scalar_load":0,"scratch":0,"lds_load":0,"lds_store":0}},"lds":{{"accesses":0,"cycles":0,"cycles_without_conflict":0}}}}"#
+        concat!(
+            r#"{{"wave_instructions":24,"opcodes":{{"global_store_b32":6,"s_endpgm":6,"v_mov_b32":12}},"#,
+            r#""places":[{places}],"bytes":{{"vector_load":0,"vector_store":480,"atomic":0,"scalar_load":0,"#,
+            r#""scratch":0,"lds_load":0,"lds_store":0}},"lds":{{"accesses":0,"cycles":0,"#,
+            r#""cycles_without_conflict":0}}}}"#,
+        ),
+        places = places,
     );
     assert_eq!(device.engine.inspection().unwrap().profile_text(), expected);
 }

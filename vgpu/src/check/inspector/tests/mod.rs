@@ -38,7 +38,18 @@ fn fault(kind: WaveFaultKind) -> WaveFault {
 fn line(rule: &str, what: &str, remedy: &str, fields: [&str; 4]) -> String {
     let [instruction, other_pc, lane, address] = fields;
     format!(
-        r#"{{"rule":"{rule}","what":"{what}","remedy":"{remedy}","pc":4112,"code_va":4096,"launched_at":8192,"instruction":"{instruction}","other_pc":{other_pc},"workgroup":[1,2,3],"wave":4,"lane":{lane},"register":null,"address":{address},"seed":9,"count":1}}"#
+        concat!(
+            r#"{{"rule":"{rule}","what":"{what}","remedy":"{remedy}","pc":4112,"code_va":4096,"#,
+            r#""launched_at":8192,"instruction":"{instruction}","other_pc":{other_pc},"workgroup":[1,2,3],"#,
+            r#""wave":4,"lane":{lane},"register":null,"address":{address},"seed":9,"count":1}}"#,
+        ),
+        rule = rule,
+        what = what,
+        remedy = remedy,
+        instruction = instruction,
+        other_pc = other_pc,
+        lane = lane,
+        address = address,
     ) + "\n"
 }
 
@@ -266,7 +277,12 @@ fn code_that_the_host_has_changed_is_told_by_the_checking_mode_alone() {
         inspection.fetch(&program, WaveSize::Wave32, is_stale, &space);
         inspection.findings_text()
     };
-    let line = r#"{"rule":"visibility","what":"the instruction cache holds the code that was here before, and it is run","remedy":"ACQUIRE_MEM with GLI_INV after the code is written","pc":1048576,"code_va":1048576,"launched_at":0,"instruction":"s_nop 0","other_pc":null,"workgroup":[0,0,0],"wave":0,"lane":null,"register":null,"address":null,"seed":9,"count":1}"#;
+    let line = concat!(
+        r#"{"rule":"visibility","what":"the instruction cache holds the code that was here before,"#,
+        r#" and it is run","remedy":"ACQUIRE_MEM with GLI_INV after the code is written","pc":1048576,"#,
+        r#""code_va":1048576,"launched_at":0,"instruction":"s_nop 0","other_pc":null,"workgroup":[0,0,0],"#,
+        r#""wave":0,"lane":null,"register":null,"address":null,"seed":9,"count":1}"#,
+    );
     assert_eq!(told(CHECK, true), format!("{line}\n"));
     assert_eq!(told(CHECK, false), "");
     assert_eq!(told(config::Inspection { check: false, debug: true, ..CHECK }, true), "");
@@ -275,7 +291,13 @@ fn code_that_the_host_has_changed_is_told_by_the_checking_mode_alone() {
     let inspection = inspection(CHECK);
     inspection.packet_write(0x10_0004, &0xBFB0_0000_u32.to_le_bytes(), &space);
     inspection.fetch(&program, WaveSize::Wave32, false, &space);
-    let line = r#"{"rule":"visibility","what":"the instruction cache may hold the code that was here before; the other is a write by the command processor","remedy":"ACQUIRE_MEM with GLI_INV, or s_icache_inv, after the write","pc":1048576,"code_va":0,"launched_at":0,"instruction":"s_nop 0","other_pc":null,"workgroup":[0,0,0],"wave":0,"lane":null,"register":null,"address":1048580,"seed":9,"count":1}"#;
+    let line = concat!(
+        r#"{"rule":"visibility","#,
+        r#""what":"the instruction cache may hold the code that was here before; the other is a write by the command processor","#,
+        r#""remedy":"ACQUIRE_MEM with GLI_INV, or s_icache_inv, after the write","pc":1048576,"code_va":0,"#,
+        r#""launched_at":0,"instruction":"s_nop 0","other_pc":null,"workgroup":[0,0,0],"wave":0,"lane":null,"#,
+        r#""register":null,"address":1048580,"seed":9,"count":1}"#,
+    );
     assert_eq!(inspection.findings_text(), format!("{line}\n"));
     let mut bytes = [0; 8];
     inspection.packet_read(0x10_0000, &mut bytes, &space);

@@ -84,9 +84,10 @@ fn parse(opcode: Opcode) -> Option<(&'static str, &'static str)> {
     (known.into_iter().any(|known| known == name) && data.starts_with('f')).then_some((name, data))
 }
 
-/// Sources of all lanes (scalars: of one) in registers 4, 8 and 12 (scalars: 4 and 6); results.
+/// Sources of all lanes (scalars: of one) in registers 4, 8 and 12 (scalars: 4 and 6); results. What a format of 16 bits
+/// does not use is noise, and the destination's upper half keeps it.
 fn run(start: &mut Wave, opcode: Opcode, data: &str, triples: &[[u64; 3]]) -> Vec<u64> {
-    let mask = if data == "f16" { 0xFFFF } else { u64::MAX };
+    let noise = if data == "f16" { 0xA5A5_0000 } else { 0 };
     if opcode.encoding() == Encoding::Sop2 {
         return triples
             .iter()
@@ -99,18 +100,29 @@ fn run(start: &mut Wave, opcode: Opcode, data: &str, triples: &[[u64; 3]]) -> Ve
     }
     for (lane, triple) in triples.iter().enumerate() {
         for (register, value) in [4, 8, 12].into_iter().zip(triple) {
-            start.vector[register].0[lane] = *value as u32;
+            start.vector[register].0[lane] = *value as u32 | noise;
             if data == "f64" {
                 start.vector[register + 1].0[lane] = (value >> 32) as u32;
             }
         }
     }
     let mut results = Level::supported().into_iter().map(|level| {
+        let before: [u32; 2] = [0x5A5A_1234 ^ noise, 0x7E57_7E57];
+        (0..2).for_each(|register| start.vector[register].0.fill(before[register]));
         run_one(start, &translate(&example(opcode, Encoding::Vop3), level).unwrap());
-        let high = |lane: usize| if data == "f64" { u64::from(start.vector[1].0[lane]) << 32 } else { 0 };
-        (0..triples.len())
-            .map(|lane| (u64::from(start.vector[0].0[lane]) | high(lane)) & mask)
-            .collect::<Vec<_>>()
+        let result = |lane: usize| {
+            let [low, high] = [0, 1].map(|register| start.vector[register].0[lane]);
+            if data == "f64" {
+                return u64::from(low) | u64::from(high) << 32;
+            }
+            assert_eq!(high, before[1], "{}", opcode.mnemonic());
+            if data == "f16" {
+                assert_eq!(low >> 16, before[0] >> 16, "{}", opcode.mnemonic());
+                return u64::from(low & 0xFFFF);
+            }
+            u64::from(low)
+        };
+        (0..triples.len()).map(result).collect::<Vec<_>>()
     });
     let first = results.next().unwrap();
     assert!(results.all(|other| other == first), "{}", opcode.mnemonic());
