@@ -15,12 +15,13 @@ use crate::workload::{Sequence, Workload};
 use crate::{timestamp, units};
 use serde::Serialize;
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::time::{Duration, Instant};
 use zrt_bringup::DeviceChoice;
 use zrt_engine::activations::Activations;
 use zrt_engine::kv_format::KvFormat;
 use zrt_engine::sampling::SamplingOptions;
-use zrt_engine::session::{Event, Handle, Mode, Request, Session, SessionOptions};
+use zrt_engine::session::{Event, Mode, Request, Session, SessionOptions};
 
 /// Scale of lengths on the virtual device.
 pub const VIRTUAL_SCALE: f64 = 1.0 / 16.0;
@@ -313,40 +314,72 @@ struct Times {
     inter_token: Vec<u64>,
 }
 
+/// How long requests, which have names `K`, wait for their tokens.
+struct Latencies<K> {
+    first_token: Vec<u64>,
+    inter_token: Vec<u64>,
+    /// When a request was submitted or had its last token; true after the first one.
+    last: HashMap<K, (Instant, bool)>,
+}
+
+impl<K: Eq + Hash> Latencies<K> {
+    /// With room for so many, so that none is made while it measures.
+    fn new(requests: usize, tokens: usize) -> Latencies<K> {
+        Latencies {
+            first_token: Vec::with_capacity(requests),
+            inter_token: Vec::with_capacity(tokens),
+            last: HashMap::with_capacity(requests),
+        }
+    }
+
+    fn submitted(&mut self, request: K, now: Instant) {
+        self.last.insert(request, (now, false));
+    }
+
+    fn token(&mut self, request: K, now: Instant) {
+        if let Some((before, has_token)) = self.last.insert(request, (now, true)) {
+            let list = if has_token { &mut self.inter_token } else { &mut self.first_token };
+            list.push(nanoseconds(now - before));
+        }
+    }
+
+    /// Tokens so far.
+    fn tokens(&self) -> usize {
+        self.first_token.len() + self.inter_token.len()
+    }
+
+    fn times(mut self, elapsed: Duration) -> Times {
+        self.first_token.sort_unstable();
+        self.inter_token.sort_unstable();
+        Times { elapsed, first_token: self.first_token, inter_token: self.inter_token }
+    }
+}
+
 fn measure(session: &mut Session, requests: &[Sequence], is_virtual: bool) -> Result<Times, ToolError> {
     let tokens: u64 = requests.iter().map(|one| u64::from(one.tokens_max)).sum();
     let progress = Progress::new("measuring", tokens, Unit::Tokens);
-    let mut first_token = Vec::with_capacity(requests.len());
-    let mut inter_token = Vec::with_capacity(tokens as usize);
-    // When a request was submitted or had its last token; true after the first one.
-    let mut last: HashMap<Handle, (Instant, bool)> = HashMap::with_capacity(requests.len());
+    let mut latencies = Latencies::new(requests.len(), tokens as usize);
     let started = Instant::now();
     for one in requests {
         let sampling = SamplingOptions::default();
         let request = Request { prompt: &one.prompt, tokens_max: one.tokens_max, sampling, stops: &[] };
-        last.insert(session.submit(&request)?, (Instant::now(), false));
+        latencies.submitted(session.submit(&request)?, Instant::now());
     }
     let mut events = [Event::default(); 64];
     while session.unfinished_count() > 0 {
         let count = session.poll(&mut events)?;
         let now = Instant::now();
         for event in &events[..count] {
-            if let Event::Token { handle, .. } = event
-                && let Some((before, has_token)) = last.insert(*handle, (now, true))
-            {
-                let list = if has_token { &mut inter_token } else { &mut first_token };
-                list.push(nanoseconds(now - before));
+            if let Event::Token { handle, .. } = event {
+                latencies.token(*handle, now);
             }
         }
-        progress.set((first_token.len() + inter_token.len()) as u64);
+        progress.set(latencies.tokens() as u64);
         if count == 0 && is_virtual {
             std::thread::sleep(VIRTUAL_POLL_EVERY);
         }
     }
-    let elapsed = started.elapsed();
-    first_token.sort_unstable();
-    inter_token.sort_unstable();
-    Ok(Times { elapsed, first_token, inter_token })
+    Ok(latencies.times(started.elapsed()))
 }
 
 fn nanoseconds(duration: Duration) -> u64 {

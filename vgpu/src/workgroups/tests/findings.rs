@@ -28,45 +28,35 @@ mod words {
 
     pub const STORE: Code = code(
         "store",
-        concat!(
-            "v_mov_b32_e32 v0, 0\nv_mov_b32_e32 v1, 7\nglobal_store_b32 v0, v1, s[0:1]\ns_endpgm\n",
-        ),
+        "v_mov_b32_e32 v0, 0\nv_mov_b32_e32 v1, 7\nglobal_store_b32 v0, v1, s[0:1]\ns_endpgm\n",
         &[
             0x7E00_0280, 0x7E02_0287, 0xEE06_8000, 0x0080_0000, 0x0000_0000, 0xBFB0_0000,
         ],
     );
     pub const LDS_STORE: Code = code(
         "lds_store",
-        concat!(
-            "v_mov_b32_e32 v0, 0\nv_mov_b32_e32 v1, 7\nds_store_b32 v0, v1\ns_endpgm\n",
-        ),
+        "v_mov_b32_e32 v0, 0\nv_mov_b32_e32 v1, 7\nds_store_b32 v0, v1\ns_endpgm\n",
         &[
             0x7E00_0280, 0x7E02_0287, 0xD834_0000, 0x0000_0100, 0xBFB0_0000,
         ],
     );
     pub const FLAT_STORE: Code = code(
         "flat_store",
-        concat!(
-            "v_mov_b32_e32 v2, 0\nv_mov_b32_e32 v3, 0x10000\nflat_store_b32 v[2:3], v0\ns_endpgm\n",
-        ),
+        "v_mov_b32_e32 v2, 0\nv_mov_b32_e32 v3, 0x10000\nflat_store_b32 v[2:3], v0\ns_endpgm\n",
         &[
             0x7E04_0280, 0x7E06_02FF, 0x0001_0000, 0xEC06_807C, 0x0000_0000, 0x0000_0002, 0xBFB0_0000,
         ],
     );
     pub const FLAT_LOAD: Code = code(
         "flat_load",
-        concat!(
-            "v_mov_b32_e32 v2, 0\nv_mov_b32_e32 v3, 0x10000\nflat_load_b32 v1, v[2:3]\ns_endpgm\n",
-        ),
+        "v_mov_b32_e32 v2, 0\nv_mov_b32_e32 v3, 0x10000\nflat_load_b32 v1, v[2:3]\ns_endpgm\n",
         &[
             0x7E04_0280, 0x7E06_02FF, 0x0001_0000, 0xEC05_007C, 0x0000_0001, 0x0000_0002, 0xBFB0_0000,
         ],
     );
     pub const PREFETCH: Code = code(
         "prefetch",
-        concat!(
-            "s_prefetch_data s[0:1], 0x0, null, 0\ns_endpgm\n",
-        ),
+        "s_prefetch_data s[0:1], 0x0, null, 0\ns_endpgm\n",
         &[
             0xF404_C000, 0xF800_0000, 0xBFB0_0000,
         ],
@@ -85,9 +75,7 @@ mod words {
 
     pub const HAZARD: Code = code(
         "hazard",
-        concat!(
-            "v_mov_b32_e32 v1, s4\ns_mov_b32 s4, 1\nv_mov_b32_e32 v2, s4\ns_endpgm\n",
-        ),
+        "v_mov_b32_e32 v1, s4\ns_mov_b32 s4, 1\nv_mov_b32_e32 v2, s4\ns_endpgm\n",
         &[
             0x7E02_0204, 0xBE84_0081, 0x7E04_0204, 0xBFB0_0000,
         ],

@@ -324,8 +324,8 @@ fn clamp_and_output_modifiers_reach_the_rare_forms() {
     assert_eq!([0xF0, 0xC0].map(|mode| of_bytes(mode, doubled)), [[2.0, -1.0], [4.0, -2.0]]);
 }
 
-/// Compilers clamp v_div_scale where a program clamps it. The mask stays as it is: 2^-100 / 2 needs no scaling back, and
-/// 2^100 / 2^-20 does.
+/// Compilers clamp v_div_scale where a program clamps it. The mask stays as it is: 2^-100 / 2 needs no scaling back,
+/// and 2^100 / 2^-20 does.
 #[test]
 fn scaled_sources_of_a_division_are_clamped_and_multiplied() {
     let run = |mode: u32, [source, denominator, numerator]: [f32; 3], words: &[u32]| {

@@ -84,8 +84,8 @@ fn parse(opcode: Opcode) -> Option<(&'static str, &'static str)> {
     (known.into_iter().any(|known| known == name) && data.starts_with('f')).then_some((name, data))
 }
 
-/// Sources of all lanes (scalars: of one) in registers 4, 8 and 12 (scalars: 4 and 6); results. What a format of 16 bits
-/// does not use is noise, and the destination's upper half keeps it.
+/// Sources of all lanes (scalars: of one) in registers 4, 8 and 12 (scalars: 4 and 6); results. What a format of 16
+/// bits does not use is noise, and the destination's upper half keeps it.
 fn run(start: &mut Wave, opcode: Opcode, data: &str, triples: &[[u64; 3]]) -> Vec<u64> {
     let noise = if data == "f16" { 0xA5A5_0000 } else { 0 };
     if opcode.encoding() == Encoding::Sop2 {
