@@ -53,6 +53,8 @@ pub(super) struct Current {
     pub(super) scope: Scope,
     pub(super) kind: AccessKind,
     pub(super) is_flag: bool,
+    /// Whether it writes for the host while a write-back of its wave is on its way, which has not been told yet.
+    pub(super) is_before_write_back: bool,
     /// Logical time of its writes.
     pub(super) time: u32,
     /// Waves below this number have ended and were flushed before the dispatch began.

@@ -193,8 +193,8 @@ impl MemoryChecker {
             done += count;
         }
         self.tell(trouble, lane, va);
-        if is_through && trouble.conflict.is_none() {
-            self.released.push((lane, va));
+        if is_through {
+            self.write_through(lane, va, trouble);
         }
         self.stored.push((lane, va..va.saturating_add(bytes.len() as u64)));
         if self.undefined_data.is_some() {
@@ -269,7 +269,18 @@ impl MemoryChecker {
             }
         }
         self.tell(trouble, lane, va);
-        if is_through && trouble.conflict.is_none() {
+        if is_through {
+            self.write_through(lane, va, trouble);
+        }
+    }
+
+    /// A lane has written with system scope: the host sees it at once, and may take it for news of what was written
+    /// back.
+    fn write_through(&mut self, lane: u32, va: u64, trouble: Trouble) {
+        if std::mem::take(&mut self.current.is_before_write_back) {
+            self.report_at(Defect::UnwaitedWriteBack, lane, va, None, String::new);
+        }
+        if trouble.conflict.is_none() {
             self.released.push((lane, va));
         }
     }

@@ -224,7 +224,7 @@ impl MemoryChecker {
         }
         let state = self.waves.entry(access.wave.0).or_insert_with(|| WaveState::new(access.wave.0));
         state.issue(access.sequence);
-        let is_unwritten_back = access.scope == Scope::System
+        let is_before_write_back = access.scope == Scope::System
             && access.kind.is_write()
             && state.write_back > state.completed().stores;
         self.released.clear();
@@ -257,9 +257,7 @@ impl MemoryChecker {
         current.sequence = access.sequence;
         current.cu = access.cu;
         current.time = self.now;
-        if is_unwritten_back {
-            self.report_now(Defect::UnwaitedWriteBack, None, 0, None, String::new);
-        }
+        current.is_before_write_back = is_before_write_back;
         if self.readers.is_full() {
             let epoch = self.epoch;
             let pages = self.pages.iter_mut().filter(|page| page.epoch == epoch);

@@ -147,8 +147,8 @@ fn a_write_back_is_waited_for_before_the_flag_alone() {
         act(&mut rig);
         rig.checker.findings().iter().map(ToString::to_string).collect::<Vec<_>>()
     };
-    let text = "rule 1: wave 0 of group 0, pc 0x1008, address 0x0: a flag of system scope is written before global_wb has \
-                completed; remedy: put s_wait_storecnt 0 between global_wb and the flag";
+    let text = "rule 1: wave 0 of group 0, pc 0x1008, lane 0, address 0x10000: a flag of system scope is written before \
+                global_wb has completed; remedy: put s_wait_storecnt 0 between global_wb and the flag";
     assert_eq!(begun(|rig| rig.store(0, Scope::System, BASE, 1)), [text]);
     let atomic = |rig: &mut Rig| assert_eq!(rig.atomic(0, true, Scope::System, BASE), 0);
     assert_eq!(begun(atomic), [text]);
@@ -248,10 +248,15 @@ fn cache_instructions_write_back_with_system_scope_alone() {
         rig.store(0, Scope::Cu, BASE, 7);
         rig.cache(0, control, scope);
         assert_eq!(rig.host.dword(BASE), if is_written { 7 } else { 0 }, "{control:?}, {scope:?}");
-        // Only what writes back is waited for.
+        // Only what writes back is waited for, and only where something is written.
+        rig.begin(0, AccessKind::Store, Scope::System);
+        rig.checker.end_access();
         rig.store(0, Scope::System, BASE + 2 * LINE, 1);
-        let expected = if is_written { vec![Defect::UnwaitedWriteBack] } else { vec![] };
-        assert_eq!(rig.defects(), expected, "{control:?}, {scope:?}");
+        let told: Vec<_> =
+            rig.checker.findings().iter().map(|one| (one.defect, one.lane, one.address)).collect();
+        let expected =
+            if is_written { vec![(Defect::UnwaitedWriteBack, Some(0), BASE + 2 * LINE)] } else { vec![] };
+        assert_eq!(told, expected, "{control:?}, {scope:?}");
     }
     for (control, expected) in
         [(CacheControl::Invalidate, 7), (CacheControl::WriteBackInvalidate, 7), (CacheControl::WriteBack, 0)]

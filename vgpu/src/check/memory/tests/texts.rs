@@ -121,8 +121,8 @@ const TEXTS: &[(&str, &str)] = &[
     ),
     (
         "a message to the host",
-        "rule 1: wave 0 of group 0, pc 0x1010, address 0x0: a flag of system scope is written before global_wb has \
-         completed; remedy: put s_wait_storecnt 0 between global_wb and the flag",
+        "rule 1: wave 0 of group 0, pc 0x1010, lane 0, address 0x10200: a flag of system scope is written before \
+         global_wb has completed; remedy: put s_wait_storecnt 0 between global_wb and the flag",
     ),
     (
         "a line for the host that is not written back",
