@@ -259,13 +259,10 @@ impl Objects {
     /// Makes an object. Returns its index. `files` are the doorbell slice and the MMIO page.
     pub fn alloc(&mut self, request: &AllocRequest, files: [&Arc<MemoryFile>; 2]) -> Result<u32, AllocError> {
         let domain = domain_of(request)?;
-        let size = match domain {
-            Domain::Doorbell | Domain::MmioRemap => request.size,
-            _ if request.size > self.rules.sizes.vram_bytes.max(self.rules.sizes.gtt_bytes) => {
-                return Err(Errno::ENOMEM.into());
-            }
-            _ => page_align(request.size),
-        };
+        if request.size > self.rules.sizes.vram_bytes.max(self.rules.sizes.gtt_bytes) {
+            return Err(Errno::ENOMEM.into());
+        }
+        let size = page_align(request.size);
         let index =
             (0..OBJECTS_MAX as u32).find(|index| !self.by_index.contains_key(index)).ok_or(Errno::ENOMEM)?;
         let file = match domain {

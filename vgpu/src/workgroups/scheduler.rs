@@ -66,7 +66,7 @@ struct State {
     /// Groups whose waves will never continue: they keep their resources until they are cancelled.
     stuck: VecDeque<Box<Group>>,
     active: Vec<Arc<ActiveDispatch>>,
-    /// Groups held by workers, by dispatch.
+    /// Groups held by workers, by dispatch; none is 0.
     held: Vec<(u64, u64)>,
     residency: Residency,
     /// The last claim found no resources: there is nothing to try until some are released.
@@ -376,8 +376,7 @@ impl Shared {
         }
         state.is_full = false;
         let held = &state.held;
-        let is_held =
-            |dispatch: &ActiveDispatch| held.iter().any(|(id, count)| *id == dispatch.id && *count > 0);
+        let is_held = |dispatch: &ActiveDispatch| held.iter().any(|(id, _)| *id == dispatch.id);
         let any_held = state.active.iter().any(|dispatch| concerns(dispatch) && is_held(dispatch));
         state.active.retain(|dispatch| !concerns(dispatch) || is_held(dispatch));
         self.update_available(state);
@@ -444,10 +443,16 @@ impl Shared {
 }
 
 impl State {
+    /// Counts groups that workers hold; a dispatch without any has no entry.
     fn hold(&mut self, id: u64, change: i64) {
-        match self.held.iter_mut().find(|(held, _)| *held == id) {
-            Some((_, count)) => *count = count.saturating_add_signed(change),
-            None => self.held.push((id, u64::try_from(change).unwrap_or(0))),
+        let index = self.held.iter().position(|(held, _)| *held == id).unwrap_or_else(|| {
+            self.held.push((id, 0));
+            self.held.len() - 1
+        });
+        let count = &mut self.held[index].1;
+        *count = count.saturating_add_signed(change);
+        if *count == 0 {
+            self.held.swap_remove(index);
         }
     }
 
@@ -467,7 +472,6 @@ impl State {
                 let is_cancelled = dispatch.is_cancelled.load(Ordering::Acquire);
                 dispatch.is_done.store(!is_cancelled, Ordering::Release);
                 self.active.retain(|other| other.id != dispatch.id);
-                self.held.retain(|(id, _)| *id != dispatch.id);
             }
         }
     }
