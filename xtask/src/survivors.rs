@@ -27,7 +27,7 @@ use cases::Cases;
 use copy::Copy;
 use crates::Workspace;
 use indicatif::{ProgressBar, ProgressStyle};
-use list::Mutant;
+use list::{Mutant, Named};
 use report::Settled;
 use results::Results;
 use std::collections::{BTreeMap, BTreeSet};
@@ -55,6 +55,9 @@ pub struct SurvivorsArguments {
     /// Try only mutants of files whose path from the root begins so.
     #[arg(long, value_name = "PREFIX", value_delimiter = ',')]
     files: Vec<String>,
+    /// Try only mutants that this file names, such as a list of survivors of an earlier run, wherever they are now.
+    #[arg(long, value_name = "FILE")]
+    named: Option<PathBuf>,
     /// Try only every so many mutants.
     #[arg(long, value_name = "NUMBER", default_value = "1", value_parser = clap::value_parser!(u32).range(1..))]
     every: u32,
@@ -175,7 +178,10 @@ pub fn run(arguments: &SurvivorsArguments) -> Result<(), Box<dyn Error>> {
     let packages = plan.workspace.packages(&plan.folders)?;
     plan.workspace.packages(&plan.tests_of)?;
     let listed = list::list(&arguments.cargo_mutants, &plan.root, &packages, &plan.scratch.join("output"))?;
-    let is_wanted = |mutant: &Mutant| is_in(&mutant.file, &arguments.files);
+    let named = arguments.named.as_deref().map(named).transpose()?;
+    let is_wanted = |mutant: &Mutant| {
+        is_in(&mutant.file, &arguments.files) && named.as_ref().is_none_or(|named| named.has(mutant))
+    };
     let mutants: Vec<Mutant> =
         listed.into_iter().filter(is_wanted).step_by(arguments.every as usize).collect();
     if mutants.len() > MUTANTS_MAX {
@@ -200,6 +206,11 @@ pub fn run(arguments: &SurvivorsArguments) -> Result<(), Box<dyn Error>> {
 /// Whether a file's path begins with one of these; without any, every one is wanted.
 fn is_in(file: &str, prefixes: &[String]) -> bool {
     prefixes.is_empty() || prefixes.iter().any(|prefix| file.starts_with(prefix.as_str()))
+}
+
+fn named(path: &Path) -> Result<Named, String> {
+    let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    Ok(Named::parse(&text))
 }
 
 /// A bar that shows how many of `count` are done.

@@ -2,6 +2,7 @@
 
 use crate::process::{self, Limits};
 use serde::Deserialize;
+use std::collections::BTreeSet;
 use std::error::Error;
 use std::path::Path;
 use std::process::Command;
@@ -73,6 +74,32 @@ impl Mutant {
     }
 }
 
+/// Mutants that a text names, a line each, as the lists of survivors do: by their files and what they do. Where in a
+/// file they are does not count, since it changes with what is written above.
+pub struct Named(BTreeSet<(String, String)>);
+
+impl Named {
+    /// Reads the names of a text; its other lines, such as headings, name nothing.
+    pub fn parse(text: &str) -> Named {
+        let parted = text.lines().filter_map(without_place);
+        Named(parted.map(|(file, change)| (file.to_owned(), change.to_owned())).collect())
+    }
+
+    pub fn has(&self, mutant: &Mutant) -> bool {
+        without_place(&mutant.name)
+            .is_some_and(|(file, change)| self.0.contains(&(file.to_owned(), change.to_owned())))
+    }
+}
+
+/// File and change of a name `file:line:column: change`.
+fn without_place(name: &str) -> Option<(&str, &str)> {
+    let (place, change) = name.split_once(": ")?;
+    let mut parts = place.splitn(3, ':');
+    let file = parts.next()?;
+    let is_number = |part: &str| part.parse::<u32>().is_ok();
+    (parts.next().is_some_and(is_number) && parts.next().is_some_and(is_number)).then_some((file, change))
+}
+
 /// Asks cargo-mutants for the mutants of packages of the repository. `output` is a folder for what it says.
 pub fn list(
     program: &Path,
@@ -135,6 +162,32 @@ mod tests {
         assert_eq!(mutant.function.unwrap().name, "f");
         assert_eq!(parse(&listed("Unheard")).unwrap()[0].genre, Genre::Other);
         assert!(parse("{}").is_err());
+    }
+
+    #[test]
+    fn a_mutant_is_named_wherever_it_is_in_its_file() {
+        let named = Named::parse(
+            "# survived: all tests that come by pass (1)\n\
+             mem/src/a.rs:2:5: replace + with - in f\n\
+             a test: it has failed\n",
+        );
+        let mutant = |name: &str| {
+            let extent = Extent { start: Position { line: 1, column: 1 } };
+            let (file, replacement) = ("mem/src/a.rs".to_owned(), "-".to_owned());
+            Mutant {
+                name: name.into(),
+                file,
+                function: None,
+                genre: Genre::BinaryOperator,
+                replacement,
+                extent,
+            }
+        };
+        assert!(named.has(&mutant("mem/src/a.rs:2:5: replace + with - in f")));
+        assert!(named.has(&mutant("mem/src/a.rs:17:30: replace + with - in f")));
+        assert!(!named.has(&mutant("mem/src/a.rs:2:5: replace + with * in f")));
+        assert!(!named.has(&mutant("mem/src/b.rs:2:5: replace + with - in f")));
+        assert!(!named.has(&mutant("a test: it has failed")));
     }
 
     #[test]
