@@ -1,13 +1,13 @@
 //! Files of one crate that name each other in a circle.
 //!
 //! Contract: file A names file B if a path in A, resolved through modules and imports as the compiler resolves them,
-//! ends at an item of B. A re-export is a name and no use: who imports it names the file that has the item. Tests
-//! (`#[cfg(test)]`) are left out, since they may look anywhere. Macros are read as they stand, and a glob names the
-//! module before it. A module and its own parts may name each other: they are one subject in several files; its parts
-//! may not do so without it. Other circles that are meant are in [`MEANT`], each with its reason; one that is there no
-//! more is told too.
+//! ends at an item of B. A path has two names or more: one alone may be a variable's. A re-export is a name and no use:
+//! who imports it names the file that has the item. Tests (`#[cfg(test)]`) are left out, since they may look anywhere.
+//! Macros are read as they stand, and a glob names the module before it. A module and its own parts may name each
+//! other: they are one subject in several files; its parts may not do so without it. Other circles that are meant are
+//! in [`MEANT`], each with its reason; one that is there no more is told too.
 
-use proc_macro2::{Delimiter, TokenStream, TokenTree};
+use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Circles that stay, each as the files in it in order of their names, and why.
@@ -106,9 +106,7 @@ impl Crate {
                 continue;
             }
             match (word.as_deref(), tokens.get(at + 1), tokens.get(at + 2)) {
-                (Some("pub"), Some(TokenTree::Group(group)), _)
-                    if group.delimiter() == Delimiter::Parenthesis =>
-                {
+                (Some("pub"), Some(TokenTree::Group(group)), _) if is_restriction(group) => {
                     is_public = true;
                     at += 2;
                     continue;
@@ -146,11 +144,11 @@ impl Crate {
         }
     }
 
-    /// Passes over the item that an attribute of tests stands before; its end.
+    /// Passes over the item that an attribute of tests stands before; its end. A `;` says nothing and stays.
     fn skip_item(&mut self, tokens: &[TokenTree], start: usize, module: &Module) -> usize {
         for at in start..tokens.len() {
             match &tokens[at] {
-                TokenTree::Punct(point) if point.as_char() == ';' => return at + 1,
+                TokenTree::Punct(point) if point.as_char() == ';' => return at,
                 TokenTree::Group(group) if group.delimiter() == Delimiter::Brace => return at + 1,
                 TokenTree::Ident(word) if *word == "mod" => {
                     if let Some(name) = self::word(tokens, at + 1) {
@@ -172,7 +170,8 @@ impl Crate {
                 before.push(name);
                 rest = &rest[1..];
                 match rest {
-                    [one, other, after @ ..] if is_point(one, ':') && is_point(other, ':') => rest = after,
+                    // Of `::`; otherwise `as` follows.
+                    [colon, _, after @ ..] if is_point(colon, ':') => rest = after,
                     _ => break,
                 }
             }
@@ -224,11 +223,8 @@ impl Crate {
                 continue;
             }
             let Some(imported) = self.imports.get(&(module.clone(), name.clone())) else { break };
-            if imports_left == 0 || (module == *from && imported == path) {
-                break;
-            }
             let whole = [imported.as_slice(), &path[at + 1..]].concat();
-            return self.home(&module, &whole, imports_left - 1);
+            return self.home(&module, &whole, imports_left.checked_sub(1)?);
         }
         Some(module)
     }
@@ -336,6 +332,16 @@ fn path_at(tokens: &[TokenTree], start: usize) -> (Vec<String>, usize) {
     if is_inside { (Vec::new(), at) } else { (path, at) }
 }
 
+/// Whether the group after `pub` says who sees the item, as in `pub(in crate::a)`; else it is the type of a field.
+fn is_restriction(group: &Group) -> bool {
+    let tokens: Vec<TokenTree> = group.stream().into_iter().collect();
+    match word(&tokens, 0).as_deref() {
+        Some("in") => true,
+        Some("crate" | "self" | "super") => tokens.len() == 1,
+        _ => false,
+    }
+}
+
 /// `#[cfg(test)]`.
 fn is_test_attribute(tokens: &[TokenTree]) -> bool {
     let [hash, TokenTree::Group(group), ..] = tokens else { return false };
@@ -379,9 +385,28 @@ mod tests {
             "fn f() { g(super::y::Y) } pub struct X;",
             "macro_rules! m { () => { $crate::y::Y } } pub struct X;",
             "mod inner { use super::super::y::Y; } pub struct X;",
+            "pub struct X(pub (crate::y::Y, u8));",
+            "#[derive(Debug)] struct A { y: crate::y::Y } pub struct X;",
+            "#[allow(test)] struct A { y: crate::y::Y } pub struct X;",
+            // An item of tests has an end.
+            "#[cfg(test)] use crate::y::A; fn f() { g(crate::y::Y) } pub struct X;",
+            "#[cfg(test)] mod tests {} use crate::y::Y; pub struct X;",
+            // The imports say what a module is called here and are no use of it.
+            "pub use super::y as other; fn f() { other::g(); } pub struct X;",
+            "pub use crate::y; struct A { a: y::Y } pub struct X;",
+            "pub use crate::y; fn f(a: &y::Y) {} pub struct X;",
         ] {
             is_circle(&[("x.rs", forth), back]);
         }
+        // A module of another file's module, and one of the file itself.
+        let of_another = ("x.rs", "pub use crate::y as m; fn f() { m::z::g(); } pub struct X;");
+        let found = circles(&[of_another, ("y.rs", "pub mod z;"), ("y/z.rs", "use crate::x::X;")]);
+        assert_eq!(found, ["files name each other in a circle: a/src/x.rs, a/src/y/z.rs"]);
+        is_circle(&[
+            ("x.rs", "pub mod y; fn f() { y::g(); } pub struct X;"),
+            ("x/y.rs", "use crate::z::Z;"),
+            ("z.rs", "use crate::x::X; pub struct Z;"),
+        ]);
         is_circle(&[
             ("x.rs", "use crate::y::Y;"),
             ("y.rs", "use crate::z::Z;"),
@@ -429,6 +454,18 @@ mod tests {
             ("x/z.rs", "pub struct Z;"),
         ];
         assert_eq!(circles(&files), [""; 0]);
+        // The item of another crate is in no file.
+        let files = [
+            ("x.rs", "use crate::y::Map; pub struct X;"),
+            ("y.rs", "pub use std::collections::BTreeMap as Map; use crate::x::X;"),
+        ];
+        assert_eq!(circles(&files), [""; 0]);
+        // Nor is one whose import leads back to itself.
+        let files = [
+            ("x.rs", "use crate::y::other::A; pub struct X;"),
+            ("y.rs", "pub use other::other; use crate::x::X;"),
+        ];
+        assert_eq!(circles(&files), [""; 0]);
     }
 
     #[test]
@@ -440,6 +477,11 @@ mod tests {
             "pub(crate) use super::y::Y; pub struct X;",
             "#[cfg(test)] mod tests { use crate::y::Y; } pub struct X;",
             "#[cfg(test)] use crate::y::Y; pub struct X;",
+            "#[cfg(test)] use {crate::y::Y, crate::z::Z}; pub struct X;",
+            "pub(in crate::y) struct X;",
+            // Neither a variable nor the end of a path is a path that leads from here.
+            "pub use crate::y; fn f(y: u8) -> u8 { y } pub struct X;",
+            "pub use crate::y; fn f() { <A as B>::y::g() } pub struct X;",
             "// use crate::y::Y;\npub struct X;",
             "/// [`crate::y::Y`]\npub struct X;",
             "use other::y::Y; pub struct X;",
@@ -453,5 +495,12 @@ mod tests {
             back,
         ];
         assert_eq!(circles(&in_a_file), [""; 0]);
+        // What tests alone have includes the parts of their module, and nothing else.
+        let [a, b] =
+            [("x/t/a.rs", "use super::b::B; pub struct A;"), ("x/t/b.rs", "use super::a::A; pub struct B;")];
+        let parts = ("x/t.rs", "mod a; mod b;");
+        assert_eq!(circles(&[("x.rs", "#[cfg(test)] pub mod t;"), parts, a, b]), [""; 0]);
+        let told = ["files name each other in a circle: a/src/x/t/a.rs, a/src/x/t/b.rs"];
+        assert_eq!(circles(&[("x.rs", "pub mod t; #[cfg(test)] fn t() {}"), parts, a, b]), told);
     }
 }
