@@ -70,11 +70,19 @@ pub fn run(arguments: &UapiArguments) -> Result<(), UapiError> {
             return Err(UapiError::HeaderMissing(path));
         }
     }
-    generate_all(headers, arguments.check)
+    #[cfg(feature = "uapi")]
+    {
+        generate_all(headers, &repository(), arguments.check)
+    }
+    #[cfg(not(feature = "uapi"))]
+    {
+        run_again(headers, arguments.check)
+    }
 }
 
+/// Builds this program with the generator, and runs it.
 #[cfg(not(feature = "uapi"))]
-fn generate_all(headers: &Path, check: bool) -> Result<(), UapiError> {
+fn run_again(headers: &Path, check: bool) -> Result<(), UapiError> {
     let mut command = crate::process::cargo();
     command.args([
         "run",
@@ -95,18 +103,20 @@ fn generate_all(headers: &Path, check: bool) -> Result<(), UapiError> {
     }
 }
 
-#[cfg(feature = "uapi")]
-fn generate_all(headers: &Path, check: bool) -> Result<(), UapiError> {
+/// Writes or checks all files below `root`.
+#[cfg(any(test, feature = "uapi"))]
+fn generate_all(headers: &Path, root: &Path, check: bool) -> Result<(), UapiError> {
     for output in generator::OUTPUTS {
-        let text = output.generate(headers)?;
-        let path = repository().join(output.path);
-        if check {
-            compare(&path, &text)?;
-        } else {
-            std::fs::write(&path, text).map_err(|source| UapiError::File { path: path.clone(), source })?;
-            println!("wrote {}", output.path);
-        }
+        let settle = if check { compare } else { write };
+        settle(&root.join(output.path), &output.generate(headers)?)?;
     }
+    Ok(())
+}
+
+#[cfg(any(test, feature = "uapi"))]
+fn write(path: &Path, text: &str) -> Result<(), UapiError> {
+    std::fs::write(path, text).map_err(|source| UapiError::File { path: path.into(), source })?;
+    println!("wrote {}", path.display());
     Ok(())
 }
 
@@ -319,13 +329,42 @@ _Static_assert(__builtin_offsetof(struct kfd_event_data_plain, event_id)
 #[cfg(test)]
 mod tests {
     use super::*;
+    use zrt_needs::TemporaryFolder;
 
     #[test]
     fn the_committed_bindings_are_those_of_the_headers() {
         let Some(headers) = zrt_needs::headers() else { return };
-        for output in generator::OUTPUTS {
-            let text = output.generate(&headers).expect("generated");
-            compare(&repository().join(output.path), &text).expect("no drift");
+        generate_all(&headers, &repository(), true).expect("no drift");
+        // Elsewhere there are none.
+        let folder = TemporaryFolder::new("no-bindings");
+        let reason = generate_all(&headers, &folder, true).unwrap_err().to_string();
+        let first = folder.join("kmd/src/bindings/kfd.rs");
+        assert!(reason.starts_with(&format!("cannot access {}: ", first.display())), "{reason}");
+    }
+
+    #[test]
+    fn the_first_line_that_differs_is_told_and_a_file_that_is_written_differs_nowhere() {
+        let folder = TemporaryFolder::new("drift");
+        let path = folder.join("kfd.rs");
+        let missing = compare(&path, "one\n").unwrap_err().to_string();
+        assert!(missing.starts_with(&format!("cannot access {}: ", path.display())), "{missing}");
+        write(&path, "one\ntwo\nthree\n").unwrap();
+        compare(&path, "one\ntwo\nthree\n").unwrap();
+        for (text, line) in [
+            ("two\ntwo\nthree\n", 1),
+            ("one\ntwo\nfour\n", 3),
+            ("one\ntwo\n", 3),
+            ("one\ntwo\nthree\nfour\n", 4),
+        ] {
+            let told = format!(
+                "{} differs from the headers, first at line {line}: run `cargo xtask uapi` and look at the \
+                 difference",
+                path.display()
+            );
+            assert_eq!(compare(&path, text).unwrap_err().to_string(), told);
         }
+        let nowhere = folder.join("none/kfd.rs");
+        let reason = write(&nowhere, "").unwrap_err().to_string();
+        assert!(reason.starts_with(&format!("cannot access {}: ", nowhere.display())), "{reason}");
     }
 }
