@@ -68,7 +68,7 @@ fn main() -> ExitCode {
         Task::Storm(arguments) => storm::run(arguments),
         Task::Survivors(arguments) => survivors::run(arguments),
         Task::Test(arguments) => test::run(arguments),
-        Task::Tidy => tidy::run(),
+        Task::Tidy => tidy::run(&tidy::repository()),
         Task::Uapi(arguments) => uapi::run(arguments).map_err(Into::into),
     };
     match outcome {

@@ -111,6 +111,24 @@ mod tests {
     use zrt_needs::TemporaryFolder;
 
     #[test]
+    fn cargo_runs_in_the_copy_with_its_own_outputs_and_without_what_failures_cost() {
+        let folder = TemporaryFolder::new("mirror-cargo");
+        let mirror = Mirror::new(&folder, &folder.join("scratch")).unwrap();
+        let command = mirror.cargo(&["test", "--quiet"]);
+        assert_eq!(command.get_args().collect::<Vec<_>>(), ["test", "--quiet"]);
+        assert_eq!(command.get_current_dir(), Some(mirror.copy.as_path()));
+        let target = folder.canonicalize().unwrap().join("scratch/target").into_os_string();
+        let variables: Vec<_> = command.get_envs().map(|(name, value)| (name.to_str(), value)).collect();
+        let expected = [
+            ("CARGO_TARGET_DIR", target.as_os_str()),
+            ("PROPTEST_DISABLE_FAILURE_PERSISTENCE", "1".as_ref()),
+            ("PROPTEST_MAX_SHRINK_ITERS", "0".as_ref()),
+            ("RUST_BACKTRACE", "0".as_ref()),
+        ];
+        assert_eq!(variables, expected.map(|(name, value)| (Some(name), Some(value))));
+    }
+
+    #[test]
     fn a_copy_becomes_equal_but_for_what_stays() {
         let folder = TemporaryFolder::new("mirror");
         let root = folder.join("root");

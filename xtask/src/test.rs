@@ -17,7 +17,7 @@ pub mod skips;
 
 pub use binaries::{TestBinary, build, cases};
 
-use crate::process;
+use crate::{process, tidy};
 use binaries::{ALL_TESTS, Job, Surroundings};
 use clap::Args;
 use left_out::Part;
@@ -153,7 +153,7 @@ fn suite(
 fn static_checks(skips: &mut Skips) -> Result<(), Box<dyn Error>> {
     run_stage(&cargo("format", &["fmt", "--all", "--check"]), skips)?;
     println!("== tidy");
-    crate::tidy::run()?;
+    tidy::run(&tidy::repository())?;
     let lints = ["clippy", "--locked", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"];
     run_stage(&cargo("lints", &lints), skips)?;
     let documentation = cargo("documentation", &["doc", "--locked", "--workspace", "--no-deps", "--quiet"]);

@@ -249,11 +249,8 @@ fn check_columns(architecture: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::repository;
     use super::*;
-
-    fn repository() -> std::path::PathBuf {
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
-    }
 
     #[test]
     fn the_workspace_keeps_the_table() {

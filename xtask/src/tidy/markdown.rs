@@ -86,13 +86,25 @@ mod tests {
             format!("| {words}|\n"),
             format!("```text\n{words}x\n```\n"),
             format!("    {words}x\n"),
-            format!("---\nabout: {words}x\n---\n"),
+            format!("---\nname: x\nabout: {words}x\n---\n"),
             format!("https://{long}\n"),
             format!("1. [{long}](a)\n"),
             format!("- `{words}x`\n"),
+            format!("## {long}\n"),
+            format!("12. {long}\n"),
         ] {
             assert_eq!(findings(&text), [""; 0], "{text}");
         }
-        assert_eq!(findings(&format!("- `{words}x` and\n")).len(), 1);
+        for (text, line) in [
+            (format!("- `{words}x` and\n"), 1),
+            // Front matter ends; a number needs its full stop, and a full stop its number.
+            (format!("---\nname: x\n---\n{words}x\n"), 4),
+            (format!("see {long}\n"), 1),
+            (format!("12 {long}\n"), 1),
+            (format!("see. {long}\n"), 1),
+        ] {
+            let found = findings(&text);
+            assert!(found.len() == 1 && found[0].starts_with(&format!("a.md:{line}: ")), "{text}: {found:?}");
+        }
     }
 }

@@ -145,12 +145,39 @@ mod tests {
     const RECORD: &str = "# 7. A title\n\n- Status: accepted\n- Date: 2026-11-21\n\n\
         ## Context\nA.\n\n## Decision\nB.\n\n## Consequences\nC.\n";
     const ROW: &str = "| [7](0007-name.md) | A title | 2026-11-21 | accepted |\n";
+    /// What is said where the index has no such row.
+    const LACKING: &str =
+        "docs/decisions/README.md: lacks the row | [7](0007-name.md) | A title | 2026-11-21 | accepted |";
 
     fn findings(name: &str, text: &str, index: &str) -> Vec<String> {
         let records = BTreeMap::from([(name.to_owned(), text.to_owned())]);
         let mut findings = Vec::new();
         check_records(&records, index, &mut findings);
         findings
+    }
+
+    #[test]
+    fn the_records_of_a_folder_are_held_against_its_index_and_documents_against_theirs() {
+        let root = zrt_needs::TemporaryFolder::new("records");
+        let put = |path: &str, text: &str| {
+            let file = root.join(path);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, text).unwrap();
+        };
+        put("docs/README.md", "[a](a.md) [b](reference/b.md)\n");
+        put("docs/a.md", "");
+        put("docs/reference/README.md", "");
+        put("docs/reference/b.md", "");
+        put("docs/decisions/README.md", ROW);
+        put("docs/decisions/0007-name.md", RECORD);
+        assert_eq!(check(&root).unwrap(), [""; 0]);
+        put("docs/README.md", "a.md [c](c.md)\n");
+        put("docs/decisions/README.md", "");
+        put("docs/decisions/0008-name.md", "");
+        let record = "docs/decisions/0008-name.md: begins with `# N. Title`, a blank line, `- Status: `, `- Date: ` \
+                      and a blank line";
+        let documents = ["a.md", "reference/b.md"].map(|link| format!("docs/README.md: no link to {link}"));
+        assert_eq!(check(&root).unwrap(), [LACKING, record, &documents[0], &documents[1]]);
     }
 
     #[test]
@@ -182,11 +209,9 @@ mod tests {
 
     #[test]
     fn the_index_has_each_record_once_and_as_it_is() {
-        let lacking =
-            "docs/decisions/README.md: lacks the row | [7](0007-name.md) | A title | 2026-11-21 | accepted |";
-        assert_eq!(findings("0007-name.md", RECORD, ""), [lacking]);
+        assert_eq!(findings("0007-name.md", RECORD, ""), [LACKING]);
         for (from, to) in [("A title", "Another"), ("21", "22"), ("accepted", "proposed"), ("[7]", "[8]")] {
-            assert_eq!(findings("0007-name.md", RECORD, &ROW.replace(from, to)), [lacking], "{from}");
+            assert_eq!(findings("0007-name.md", RECORD, &ROW.replace(from, to)), [LACKING], "{from}");
         }
         assert_eq!(
             findings("0007-name.md", RECORD, &ROW.repeat(2)),

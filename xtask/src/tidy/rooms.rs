@@ -133,6 +133,15 @@ mod tests {
     }
 
     #[test]
+    fn each_fault_of_a_path_is_told_by_its_name() {
+        let several = findings("vgpu/src/memory/port.rs", "use crate::{check::Finding, config::Config};");
+        assert_eq!(several, ["vgpu/src/memory/port.rs:1: several rooms in one path: one `use` for each"]);
+        let library = findings("vgpu/src/memory/port.rs", "use crate::VirtualGpu;");
+        let told = "vgpu/src/memory/port.rs:1: `VirtualGpu` by way of the library: by that of its module";
+        assert_eq!(library, [told]);
+    }
+
+    #[test]
     fn comments_own_modules_and_other_crates_are_free() {
         for (path, line) in [
             ("vgpu/src/config.rs", "    /// See [`check`](crate::check)."),
@@ -151,8 +160,7 @@ mod tests {
 
     #[test]
     fn every_module_has_a_room_and_the_map_has_every_room() {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-        assert_eq!(check_lists(&root).unwrap(), [""; 0]);
+        assert_eq!(check_lists(&super::super::repository()).unwrap(), [""; 0]);
         let library = "pub mod check;\nmod extra;\n";
         let findings = check_modules(library).join("\n");
         assert!(findings.contains("lib.rs: module extra is in no room"), "{findings}");

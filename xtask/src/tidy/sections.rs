@@ -192,6 +192,33 @@ mod tests {
         findings
     }
 
+    /// Writes a file below a folder.
+    fn put(root: &Path, path: &str, text: &str) -> PathBuf {
+        let file = root.join(path);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(&file, text).unwrap();
+        file
+    }
+
+    /// In texts of all kinds that are read; in other files, and in this one, it may be.
+    #[test]
+    fn headings_come_from_the_documents_and_files_are_read_by_their_kind() {
+        let root = zrt_needs::TemporaryFolder::new("sections");
+        let text = "// Hardware reference §2.6, §3\n";
+        let files = [
+            put(&root, "docs/reference/hardware.md", "# Hardware\n\n## 2 Queues\n\n### 2.6 Sizes\n"),
+            put(&root, "docs/reference/instruction-set.md", ""),
+            put(&root, "a/src/b.rs", text),
+            put(&root, "a/kernel.s", text),
+            put(&root, "a/data.bin", text),
+            put(&root, "a/none", text),
+            put(&root, "xtask/src/tidy/sections.rs", text),
+        ];
+        let told = ["a/src/b.rs", "a/kernel.s"]
+            .map(|path| format!("{path}:1: there is no §3 in the hardware reference"));
+        assert_eq!(check(&root, &files).unwrap(), told);
+    }
+
     #[test]
     fn a_section_follows_its_document_or_another_section() {
         let right = [
@@ -218,6 +245,11 @@ mod tests {
             ("fn x() {} // Hardware reference §2\nfn y() {} // §2\n", "a.rs:2: §2 of which document?"),
             ("/// The manual §2.\n", "a.rs:1: §2 of which document?"),
             ("/// Instruction set guide §2.\n", "a.rs:1: §2 of which document?"),
+            ("/// Hardware reference §2§2.6\n", "a.rs:1: §2.6 of which document?"),
+            ("/// Hardware reference §2, see §2.6\n", "a.rs:1: §2.6 of which document?"),
+            // Code, here of a text of several lines, ends what a comment says, and the other way round.
+            ("// Hardware reference §2,\n§2.6\n", "a.rs:2: §2.6 of which document?"),
+            ("fn x() {} // Hardware reference §2,\n// §2.6\n", "a.rs:2: §2.6 of which document?"),
         ];
         for (text, finding) in wrong {
             assert_eq!(findings("a.rs", text), [finding], "{text}");
@@ -256,6 +288,8 @@ mod tests {
         assert_eq!(heading("### 2.6 Queue buffer sizes"), Some("2.6"));
         assert_eq!(heading("## 2. The KFD path"), Some("2"));
         assert_eq!(heading("## Rules"), None);
+        assert_eq!(heading("## 2nd rule"), None);
+        assert_eq!(heading("## .5 of it"), None);
         assert_eq!(heading("2.6 is no heading"), None);
     }
 }

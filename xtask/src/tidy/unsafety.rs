@@ -190,6 +190,10 @@ mod tests {
             "fn f() {\n    let a = h(\n        // SAFETY: it is.\n        unsafe { g() });\n}",
             "// SAFETY: it is.\nunsafe impl Send for T {}",
             "fn f() {\n    match a {\n        // SAFETY: it is.\n        1 => unsafe { g() },\n        _ => {}\n    }\n}",
+            // Neither arrow of a type nor a comparison begins a statement.
+            "fn f() {\n    // SAFETY: it is.\n    let a: fn() ->\n        T = unsafe { g() };\n}",
+            "fn f() {\n    // SAFETY: it is.\n    let a = b >\n        unsafe { g() };\n}",
+            "fn f() {\n    // SAFETY: it is.\n    let a = b ==\n        unsafe { g() };\n}",
             "unsafe fn f() {}",
             "struct S(unsafe fn());",
         ];
@@ -203,6 +207,8 @@ mod tests {
             "fn f() {\n    // SAFETY: it is.\n    a();\n    unsafe { g() }\n}",
             "fn f() {\n    // SAFETY: of the first.\n    unsafe { g() }\n    unsafe { g() }\n}",
             "fn f() {\n    let text = \"// SAFETY: no\"; unsafe { g() }\n}",
+            // What is said of a pattern is not said of its arm.
+            "fn f() {\n    match a {\n        // SAFETY: it is.\n        1 =>\n            unsafe { g() },\n    }\n}",
             "unsafe impl Send for T {}",
             "macro_rules! m {\n    () => {\n        unsafe { g() }\n    };\n}",
         ];
