@@ -17,6 +17,6 @@ pub mod shader;
 pub mod simd;
 pub mod workgroups;
 
-pub use command_processor::injection::{FaultInjection, PlantedFault, READ_POINTER_NEVER_DWORDS};
+pub use command_processor::injection::{FaultInjection, Misreading, PlantedFault, READ_POINTER_NEVER_DWORDS};
 pub use config::Config;
 pub use kernel::VirtualGpu;

@@ -12,8 +12,11 @@ use thiserror::Error;
 /// For [`FaultInjection::read_pointer_block_dwords`]: more than any queue ever consumes.
 pub const READ_POINTER_NEVER_DWORDS: u64 = 1 << 63;
 
+/// What the command processor takes a packet for: changes the opcode and the body that it has read.
+pub type Misreading = fn(opcode: &mut u32, body: &mut Vec<u32>);
+
 /// The misbehaviour of the device.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct FaultInjection {
     /// The number of a doorbell, counted from 1 over all queues, that is not seen; a later one of its queue is.
     pub dropped_doorbell: Option<u64>,
@@ -25,6 +28,9 @@ pub struct FaultInjection {
     pub read_pointer_block_dwords: Option<u64>,
     /// One part of the device that does not work at all.
     pub planted: Option<PlantedFault>,
+    /// Packets are taken for others, by this: for tests of what notices it. How many dwords of the stream a packet
+    /// takes stays as it is.
+    pub misreads: Option<Misreading>,
 }
 
 /// A part of a board or of its set-up that does not work, as a first boot may encounter it.

@@ -233,7 +233,11 @@ impl Worker<'_> {
             body.resize(header.body_dwords, 0);
             self.read_stream(1, body)?;
         }
-        let command = Command::parse(header.opcode, body)?;
+        let mut opcode = header.opcode;
+        if let Some(misread) = self.hardware.injector().settings().misreads {
+            misread(&mut opcode, body);
+        }
+        let command = Command::parse(opcode, body)?;
         let was_indirect = self.state.indirect.is_some();
         if let Command::IndirectBuffer { address, dwords, chain } = command {
             if self.hardware.injector().has(PlantedFault::IndirectBufferRefused) {

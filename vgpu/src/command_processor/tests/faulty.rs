@@ -1,7 +1,7 @@
 //! Parts of the device that do not work, and what stops queues.
 
 use super::*;
-use crate::command_processor::injection::PlantedFault;
+use crate::command_processor::injection::{Misreading, PlantedFault};
 use crate::command_processor::queue::Health;
 
 fn planted(fault: PlantedFault) -> Board {
@@ -32,6 +32,23 @@ fn a_refused_indirect_buffer_stops_the_queue_in_silence() {
         (board.counter("packets"), board.counter("submissions"), board.faults()),
         (0, 0, String::new())
     );
+}
+
+/// One that writes a dword more than it is told, and one that takes every WRITE_DATA for a NOP.
+#[test]
+fn a_misread_packet_has_another_effect_and_its_own_length() {
+    let misreads: [(Misreading, [u32; 3]); 2] =
+        [(|_, body| body.push(9), [7, 9, 0]), (|opcode, _| *opcode = 0x10, [0; 3])];
+    for (misreads, left) in misreads {
+        let injection = FaultInjection { misreads: Some(misreads), ..FaultInjection::default() };
+        let mut board = Board::with(injection, 1024, true);
+        let packet = write_data(DATA, &[7]);
+        assert_eq!(board.run(&packet), Slice::Progress);
+        assert_eq!((board.words(DATA), board.counter("packets")), (left, 1));
+        // The next packet begins where this one ends in the ring.
+        assert_eq!((board.run(&packet), board.faults()), (Slice::Progress, String::new()));
+        assert_eq!((board.read_pointer(), board.counter("packets")), (2 * packet.len() as u64, 2));
+    }
 }
 
 #[test]
