@@ -40,6 +40,7 @@ pub mod probe;
 pub mod selftest;
 #[cfg(test)]
 mod tests;
+mod times;
 mod virtual_files;
 mod virtual_tier;
 mod waves;

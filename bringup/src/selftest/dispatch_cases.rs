@@ -190,15 +190,12 @@ pub(super) fn reverse(bench: &mut Bench<'_>) -> Result<String, Failure> {
 /// read it.
 pub(super) fn atomics(bench: &mut Bench<'_>) -> Result<String, Failure> {
     let counter = bench.device.allocate(Heap::DeviceLocal, ByteLen(256), "counter")?;
-    bench.device.upload(&counter, ByteLen(0), &[0; 4])?;
+    bench.device.upload(&counter, ByteLen(0), &[0; 8])?;
     count(bench, counter.va)?;
     let copy = bench.va(0).0;
     bench.submit(|writer| {
         writer.acquire_everything()?;
-        writer.copy_data(&copy_data::Repr {
-            wide: false,
-            ..copy_data::Repr::to_memory(Source::Gl2(counter.va.0), copy)
-        })
+        writer.copy_data(&copy_data::Repr::to_memory(Source::Gl2(counter.va.0), copy))
     })?;
     bench.expect("the copied counter", 0, COUNT_GROUPS * LANES)?;
     Ok(format!("{} atomic additions were counted", COUNT_GROUPS * LANES))

@@ -322,6 +322,21 @@ mod tests {
         std::fs::read(&code).expect("objcopy wrote it")
     }
 
+    /// Hardware reference §5: RSRC2 has two user SGPRs in bits 5:1, the workgroup ids in 9:7 and the LDS in blocks of
+    /// 512 bytes from bit 15 on; RSRC3 (0x228) the lines of code, of 128 bytes, from bit 4 on.
+    #[test]
+    fn kernels_ask_for_their_lds_and_their_lines_of_code() {
+        let options = crate::OpenOptions { self_test: false, ..crate::OpenOptions::default() };
+        let mut device = crate::open(crate::DeviceChoice::Virtual, &options).unwrap();
+        for (kernel, rsrc2) in [(PATTERN, 0x384), (REVERSE, 0x384 + (2 << 15))] {
+            let loaded = kernel.load(&mut device).unwrap();
+            let words = loaded.state().words();
+            let after = |register: u32| words.iter().skip_while(move |word| **word != register).skip(1);
+            assert_eq!(after(0x212).nth(1), Some(&rsrc2), "{}", kernel.name);
+            assert_eq!(after(0x228).next(), Some(&(1 << 4)), "{}", kernel.name);
+        }
+    }
+
     #[test]
     fn words_are_what_the_sources_give() {
         if !zrt_needs::programs(&["llvm-mc-19", "llvm-objcopy-19"]) {

@@ -161,8 +161,13 @@ pub(super) fn copy_data_clock(bench: &mut Bench<'_>) -> Result<String, Failure> 
     let first = read_clock(bench, 0)?;
     std::thread::sleep(CLOCK_WINDOW);
     let second = read_clock(bench, 8)?;
+    advanced(&first, &second, bench.device.info().has_real_clock)
+}
+
+/// What two readings say of the clock.
+fn advanced(first: &ClockReading, second: &ClockReading, has_real_clock: bool) -> Result<String, Failure> {
     let (from, to) = (first.ticks, second.ticks);
-    if !bench.device.info().has_real_clock {
+    if !has_real_clock {
         check(from <= to, || format!("the clock went from {from} back to {to}"))?;
         return Ok(format!("the GPU clock counts work, not time, and went from {from} to {to}"));
     }
@@ -251,7 +256,8 @@ pub(super) fn wait_reg_mem(bench: &mut Bench<'_>) -> Result<String, Failure> {
 
 /// A wait whose condition is false must hold the queue, which continues when the host writes the value.
 pub(super) fn wait_reg_mem_host(bench: &mut Bench<'_>) -> Result<String, Failure> {
-    bench.set(0, 5);
+    // All of it is enough; what the mask leaves is not: 0x105 & 0xff = 5.
+    bench.set(0, 0x105);
     bench.set(64, 0);
     let (flag, mark) = (bench.va(0).0, bench.va(64).0);
     let mut words = [0; 64];
@@ -275,4 +281,43 @@ pub(super) fn wait_reg_mem_host(bench: &mut Bench<'_>) -> Result<String, Failure
     bench.expect("the mark after the wait", 64, 1)?;
     bench.time("host store to fence", released, 1);
     Ok(format!("the queue was held for {} ms and released by the host", HOLD.as_millis()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Between the readings 20 ms passed at least, and 23 at most; crystals are off by less than 0.1 %.
+    #[test]
+    fn a_clock_may_be_as_far_on_as_the_host_allows() {
+        let base = Instant::now();
+        let reading = |ticks, before, after| ClockReading {
+            ticks,
+            before: base + Duration::from_millis(before),
+            after: base + Duration::from_millis(after),
+        };
+        let text = |to, has_real_clock| {
+            let (first, second) = (reading(1000, 0, 1), reading(to, 21, 23));
+            match advanced(&first, &second, has_real_clock) {
+                Ok(text) => text,
+                Err(Failure { text, is_stop }) => format!("wrong, {is_stop}: {text}"),
+            }
+        };
+        // 20 ms less 0.1 % are 1 998 000 ticks of 10 ns; 23 ms and 0.1 % are 2 302 300.
+        let passed = |seconds| {
+            format!("the GPU clock of 100 MHz advanced {seconds} s while 0.019980 to 0.023023 s passed")
+        };
+        let wrong = |to, seconds| {
+            format!(
+                "wrong, false: the clock went from 1000 to {to}: {seconds} s at 100 MHz, but 0.019980 to 0.023023 s passed"
+            )
+        };
+        assert_eq!(text(1000 + 1_998_001, true), passed("0.019980"));
+        assert_eq!(text(1000 + 2_302_299, true), passed("0.023023"));
+        assert_eq!(text(1000 + 1_997_999, true), wrong(1_998_999, "0.019980"));
+        assert_eq!(text(1000 + 2_302_301, true), wrong(2_303_301, "0.023023"));
+        assert_eq!(text(1000, true), wrong(1000, "0.000000"));
+        assert_eq!(text(1000, false), "the GPU clock counts work, not time, and went from 1000 to 1000");
+        assert_eq!(text(999, false), "wrong, false: the clock went from 1000 back to 999");
+    }
 }

@@ -2,7 +2,8 @@
 
 use super::bench::{Bench, Failure, check};
 use super::kernels::STEP;
-use std::time::{Duration, Instant};
+use crate::times::least_and_median;
+use std::time::Instant;
 use zrt_mem::{ByteLen, Heap};
 use zrt_pm4::packet::write_data;
 
@@ -23,7 +24,9 @@ const TRANSFER_BYTES: usize = (2 << 20) + 4099;
 pub(super) fn transfers(bench: &mut Bench<'_>) -> Result<String, Failure> {
     let len = ByteLen(TRANSFER_BYTES as u64);
     let buffer = bench.device.allocate(Heap::DeviceLocal, len, "transfer")?;
-    let mut expected: Vec<u8> = (0..TRANSFER_BYTES).map(|index| (index * 7 + (index >> 8)) as u8).collect();
+    // No two pages alike, nor two pieces of a copy.
+    let byte = |index: usize| (index * 7 + (index >> 8) + (index >> 16)) as u8;
+    let mut expected: Vec<u8> = (0..TRANSFER_BYTES).map(byte).collect();
     let start = Instant::now();
     bench.device.upload(&buffer, ByteLen(0), &expected)?;
     bench.time("upload of 2 MiB", start.elapsed(), 1);
@@ -101,14 +104,13 @@ pub(super) fn in_flight(bench: &mut Bench<'_>) -> Result<String, Failure> {
 
 /// From a doorbell to its fence.
 pub(super) fn round_trip(bench: &mut Bench<'_>) -> Result<String, Failure> {
-    let mut times: Vec<Duration> = Vec::with_capacity(ROUND_TRIPS as usize);
+    let mut times = Vec::with_capacity(ROUND_TRIPS as usize);
     for _ in 0..ROUND_TRIPS {
         let start = Instant::now();
         bench.submit(|writer| writer.nop(1))?;
         times.push(start.elapsed());
     }
-    times.sort_unstable();
-    let (least, median) = (times[0], times[times.len() / 2]);
+    let [least, median] = least_and_median(times);
     bench.time("round trip, least", least, 1);
     bench.time("round trip, median", median, 1);
     Ok(format!("doorbell to fence: {} µs at least, {} µs median", least.as_micros(), median.as_micros()))

@@ -1,5 +1,8 @@
 //! The order of the cases and the stop rule, over a virtual device of which one part does not work.
 
+mod texts;
+mod wrong;
+
 use super::{CaseReport, Extent, Outcome, case_count, refusal, run, run_each, run_within};
 use crate::{DeviceChoice, Inspect, OpenOptions, PlantedFault, VirtualOptions};
 use std::time::{Duration, Instant};
