@@ -76,16 +76,21 @@ pub(super) fn errors(bench: &mut Bench<'_>) -> Result<Finding, Stop> {
             tally
         })
         .collect();
-    let holds = OPERATIONS.iter().zip(&tallies).all(|(operation, tally)| {
+    Ok(told(&tallies))
+}
+
+/// What was observed of all operations.
+fn told(tallies: &[Tally]) -> Finding {
+    let holds = OPERATIONS.iter().zip(tallies).all(|(operation, tally)| {
         operation.error_max.is_none_or(|most| {
             tally.largest <= most && tally.denormal_inputs_counted == 0 && tally.denormal_results_kept == 0
         })
     });
     let largest = |(operation, tally): (&Operation, &Tally)| format!("{} {}", operation.name, tally.largest);
-    let words: Vec<String> = OPERATIONS.iter().zip(&tallies).map(largest).collect();
+    let words: Vec<String> = OPERATIONS.iter().zip(tallies).map(largest).collect();
     let summary = format!("largest error in units of the last place: {}", words.join(", "));
     let mut finding = Finding::of_model(holds, summary);
-    for (operation, tally) in OPERATIONS.iter().zip(&tallies) {
+    for (operation, tally) in OPERATIONS.iter().zip(tallies) {
         let name = operation.name;
         for (at, count) in tally.counts.iter().enumerate() {
             let error = at as i64 - ERROR_COUNTED_MAX;
@@ -102,7 +107,7 @@ pub(super) fn errors(bench: &mut Bench<'_>) -> Result<Finding, Stop> {
             finding.number(format!("{name}.{what}"), count as f64, "count");
         }
     }
-    Ok(finding)
+    finding
 }
 
 /// A multiple of 32 numbers: every finite exponent, denormals too.
@@ -162,4 +167,154 @@ impl Tally {
 fn ordered(value: f32) -> i64 {
     let magnitude = i64::from(value.to_bits() & 0x7fff_ffff);
     if value.is_sign_negative() { -magnitude } else { magnitude }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::finding::tests::lines;
+    use super::*;
+    use std::collections::BTreeSet;
+
+    /// In turns; exact results but that of 0 are left out, and large arguments.
+    #[test]
+    fn sines_and_cosines_are_those_of_turns() {
+        let near = |seen: f64, expected: f64| (seen - expected).abs() < 1e-15;
+        let (half, root) = (0.75_f64.sqrt(), 0.5_f64.sqrt());
+        for (x, sine, cosine) in [
+            (0.0, 0.0, 1.0),
+            (0.125, root, root),
+            (-0.125, -root, root),
+            (1.0 / 12.0, 0.5, half),
+            (255.875, -root, root),
+            (-7.0 / 12.0, 0.5, -half),
+        ] {
+            assert!(near(turns(x, 0.0), sine) && near(turns(x, 0.25), cosine), "{x}");
+        }
+        for x in [0.25, 0.5, -1.0, 3.75, 256.0, 256.125, -300.1] {
+            assert!(turns(x, 0.0).is_nan() && turns(x, 0.25).is_nan(), "{x}");
+        }
+    }
+
+    #[test]
+    fn inputs_have_every_finite_exponent_and_are_dense_around_one() {
+        let inputs = inputs();
+        // 255 exponents of 48 inputs and 960 more, cut to whole waves of 32.
+        assert_eq!(inputs.len(), 13_184);
+        let (strata, dense) = inputs.split_at(255 * 48);
+        let strata: BTreeSet<u32> = strata.iter().copied().collect();
+        for exponent in 0..255 {
+            for sign in [0, 1 << 31] {
+                let start: u32 = sign + (exponent << 23);
+                let of: Vec<u32> = strata.range(start..=start + 0x7f_ffff).copied().collect();
+                assert_eq!((of.first(), of.last()), (Some(&start), Some(&(start + 0x7f_ffff))));
+                assert!(of.len() > 20, "{start:#x}: {} fractions", of.len());
+            }
+        }
+        assert!(strata.iter().all(|bits| f32::from_bits(*bits).is_finite()));
+        let dense: Vec<f32> = dense.iter().map(|bits| f32::from_bits(*bits)).collect();
+        assert!(dense.iter().all(|x| (0.25..4.0).contains(&x.abs())), "{dense:?}");
+        for (least, most) in [(0.25, 0.5), (0.5, 1.0), (1.0, 2.0), (2.0, 4.0), (-4.0, -2.0), (-0.5, -0.25)] {
+            assert!(dense.iter().filter(|x| (least..most).contains(*x)).count() > 50, "{least} to {most}");
+        }
+    }
+
+    #[test]
+    fn bits_grow_with_the_number() {
+        let numbers = [-2.0, -1.0, -f32::from_bits(1), 0.0, f32::from_bits(1), 1.0, f32::INFINITY];
+        assert!(numbers.is_sorted_by_key(|number| ordered(*number)));
+        assert_eq!([-1.0, -0.0, 0.0, 1.0].map(ordered), [-0x3f80_0000, 0, 0, 0x3f80_0000]);
+    }
+
+    /// Counts of errors from -3 to 3, beyond, the largest; of denormal inputs flushed and counted, results flushed and
+    /// kept.
+    fn tally(of: usize, seen: &[(f32, f32)]) -> ([u64; 7], u64, i64, [u64; 4]) {
+        let mut tally = Tally::default();
+        seen.iter().for_each(|(x, seen)| tally.add(&OPERATIONS[of], *x, *seen));
+        let Tally { denormal_inputs_flushed, denormal_inputs_counted, .. } = tally;
+        let Tally { denormal_results_flushed, denormal_results_kept, .. } = tally;
+        let denormals = [
+            denormal_inputs_flushed,
+            denormal_inputs_counted,
+            denormal_results_flushed,
+            denormal_results_kept,
+        ];
+        (tally.counts, tally.beyond, tally.largest, denormals)
+    }
+
+    #[test]
+    fn errors_are_counted_in_units_of_the_last_place() {
+        const RCP: usize = 0;
+        let one = |by: i32| f32::from_bits(1f32.to_bits().wrapping_add_signed(by));
+        assert_eq!(tally(RCP, &[(1.0, 1.0), (1.0, 1.0)]), ([0, 0, 0, 2, 0, 0, 0], 0, 0, [0; 4]));
+        assert_eq!(tally(RCP, &[(1.0, one(1)), (1.0, one(-2))]), ([0, 1, 0, 0, 1, 0, 0], 0, 2, [0; 4]));
+        assert_eq!(tally(RCP, &[(1.0, one(3)), (1.0, one(-3))]), ([1, 0, 0, 0, 0, 0, 1], 0, 3, [0; 4]));
+        assert_eq!(tally(RCP, &[(1.0, one(4)), (1.0, one(-5))]), ([0; 7], 2, 5, [0; 4]));
+        // Further from zero, a negative result is too small.
+        assert_eq!(tally(RCP, &[(-1.0, -one(1))]), ([0, 0, 1, 0, 0, 0, 0], 0, 1, [0; 4]));
+        // No result, and an infinite one, are left out.
+        assert_eq!(tally(RCP, &[(0.0, f32::INFINITY), (f32::NAN, 1.0)]), ([0; 7], 0, 0, [0; 4]));
+    }
+
+    #[test]
+    fn denormals_are_told_apart_where_they_make_a_difference() {
+        const RCP: usize = 0;
+        const SQRT: usize = 2;
+        let none = ([0; 7], 0, 0);
+        let denormals = |of, seen: &[(f32, f32)]| {
+            let (counts, beyond, largest, denormals) = tally(of, seen);
+            assert_eq!((counts, beyond, largest), none);
+            denormals
+        };
+        let tiny = f32::from_bits(1 << (149 - 130));
+        assert_eq!(denormals(SQRT, &[(tiny, 0.0), (tiny, 0.0), (tiny, 2f32.powi(-65))]), [2, 1, 0, 0]);
+        assert_eq!(denormals(SQRT, &[(-tiny, -0.0), (-tiny, f32::NAN)]), [0; 4], "no square root");
+        // 1 / 2^-149 is infinite, as 1 / 0 is; 1 / 2^-127 is not.
+        assert_eq!(denormals(RCP, &[(f32::from_bits(1), f32::INFINITY)]), [0; 4]);
+        let half = 2f32.powi(-127);
+        assert_eq!(denormals(RCP, &[(half, f32::INFINITY), (half, 2f32.powi(127))]), [1, 1, 0, 0]);
+        let large = 2f32.powi(127);
+        assert_eq!(denormals(RCP, &[(large, 0.0), (large, half), (-large, -half)]), [0, 0, 1, 2]);
+    }
+
+    #[test]
+    fn the_documented_operations_may_be_off_by_one_and_flush_denormals() {
+        let verdict = |at: usize, change: fn(&mut Tally)| {
+            let mut tallies: [Tally; 7] = Default::default();
+            change(&mut tallies[at]);
+            told(&tallies).verdict
+        };
+        use super::super::Verdict::{Confirms, Contradicts};
+        assert_eq!(verdict(0, |_| ()), Confirms);
+        for at in 0..7 {
+            // Sine and cosine have no documented error.
+            let judged = if at < 5 { Contradicts } else { Confirms };
+            assert_eq!(verdict(at, |tally| tally.largest = 1), Confirms, "{at}");
+            assert_eq!(verdict(at, |tally| tally.largest = 2), judged, "{at}");
+            assert_eq!(verdict(at, |tally| tally.denormal_inputs_counted = 1), judged, "{at}");
+            assert_eq!(verdict(at, |tally| tally.denormal_results_kept = 1), judged, "{at}");
+        }
+    }
+
+    #[test]
+    fn all_counts_are_told() {
+        let mut tallies: [Tally; 7] = Default::default();
+        tallies[6] = Tally {
+            counts: [1, 2, 3, 4, 5, 6, 7],
+            beyond: 8,
+            largest: 9,
+            denormal_inputs_flushed: 10,
+            denormal_inputs_counted: 11,
+            denormal_results_flushed: 12,
+            denormal_results_kept: 13,
+        };
+        let text = lines(&told(&tallies));
+        let head = "Confirms: largest error in units of the last place: rcp 0, rsq 0, sqrt 0, exp 0, log 0, sin 0, cos 9\n";
+        assert!(text.starts_with(&format!("{head}rcp.error_-3 0 count\n")), "{text}");
+        let cosine = "\ncos.error_-3 1 count\ncos.error_-2 2 count\ncos.error_-1 3 count\ncos.error_0 4 count\n\
+                      cos.error_1 5 count\ncos.error_2 6 count\ncos.error_3 7 count\ncos.error_beyond 8 count\n\
+                      cos.error_largest 9 ulp\ncos.denormal_inputs_flushed 10 count\n\
+                      cos.denormal_inputs_counted 11 count\ncos.denormal_results_flushed 12 count\n\
+                      cos.denormal_results_kept 13 count";
+        assert!(text.ends_with(cosine), "{text}");
+    }
 }

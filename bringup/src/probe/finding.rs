@@ -73,3 +73,32 @@ impl Finding {
         self.measures.push(Measure { name: name.into(), value: Quantity::Text(value), unit: unit.into() });
     }
 }
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// All of a finding: verdict and summary, then a line for each measure.
+    pub(in crate::probe) fn lines(finding: &Finding) -> String {
+        let measure = |Measure { name, value, unit }: &Measure| match value {
+            Quantity::Number(number) => format!("\n{name} {number} {unit}"),
+            Quantity::Text(text) => format!("\n{name} {text:?} {unit}"),
+        };
+        let measures: String = finding.measures.iter().map(measure).collect();
+        format!("{:?}: {}{measures}", finding.verdict, finding.summary)
+    }
+
+    #[test]
+    fn numbers_have_six_digits_and_are_finite() {
+        let mut finding = Finding::new(Verdict::Measured, "s".into());
+        for value in [123_456.789, -0.001_234_564_9, 0.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            finding.number("n", value, "ns");
+        }
+        finding.text("t", "w".into(), "text");
+        let expected = "Measured: s\nn 123457 ns\nn -0.00123456 ns\nn 0 ns\nn \"not a number\" ns\n\
+                        n \"not a number\" ns\nn \"not a number\" ns\nt \"w\" text";
+        assert_eq!(lines(&finding), expected);
+        assert_eq!(lines(&Finding::of_model(true, "yes".into())), "Confirms: yes");
+        assert_eq!(lines(&Finding::of_model(false, "no".into())), "Contradicts: no");
+    }
+}

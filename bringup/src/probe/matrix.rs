@@ -41,7 +41,7 @@ const BF16: Draw = Draw { format: Format::Bf16, spread: 6, small: -69 };
 const FP8: Draw = Draw { format: Format::Fp8, spread: 6, small: -6 };
 
 /// Which numbers are drawn.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Size {
     Ordinary,
     /// Zeros, denormals, and numbers of [`Draw::small`].
@@ -109,9 +109,10 @@ fn run_tiles(
     Ok(output.chunks_exact(RESULT_DWORDS).map(|words| std::array::from_fn(|row| line(words, row))).collect())
 }
 
-pub(super) fn integers(bench: &mut Bench<'_>) -> Result<Finding, Stop> {
+/// A, B and C of the integer question.
+fn integer_tiles() -> Vec<[Lines; 3]> {
     let mut random = Random::new(8);
-    let tiles: Vec<[Lines; 3]> = (0..INTEGER_TILES)
+    (0..INTEGER_TILES)
         .map(|number| {
             // The first tile is all extremes; the last one's addend makes sums wrap.
             let byte = |random: &mut Random| match number {
@@ -122,7 +123,11 @@ pub(super) fn integers(bench: &mut Bench<'_>) -> Result<Finding, Stop> {
             let wraps = number == INTEGER_TILES - 1;
             [a, b, lines(|| if wraps { 0x7fff_ffff } else { random.word() >> 8 })]
         })
-        .collect();
+        .collect()
+}
+
+pub(super) fn integers(bench: &mut Bench<'_>) -> Result<Finding, Stop> {
+    let tiles = integer_tiles();
     let signed = run_tiles(bench, &MATRIX_I8, Format::Byte, &tiles)?;
     let unsigned = run_tiles(bench, &MATRIX_U8, Format::Byte, &tiles)?;
     let mut input = Vec::new();
@@ -142,6 +147,12 @@ pub(super) fn integers(bench: &mut Bench<'_>) -> Result<Finding, Stop> {
     }
     let sums = tiles.len() * SIDE * SIDE;
     let dots = bench.map(&BYTES, &input, 2 * sums, (sums / 32) as u32)?;
+    Ok(compared(&tiles, [&signed, &unsigned], &dots))
+}
+
+/// What matrix and dot operations gave, signed and unsigned, beside the host's sums.
+fn compared(tiles: &[[Lines; 3]], [signed, unsigned]: [&[Lines]; 2], dots: &[u32]) -> Finding {
+    let sums = tiles.len() * SIDE * SIDE;
     let mut differences = [0usize; 4];
     for at in 0..sums {
         let (tile, row, column) = (at / (SIDE * SIDE), at / SIDE % SIDE, at % SIDE);
@@ -164,7 +175,7 @@ pub(super) fn integers(bench: &mut Bench<'_>) -> Result<Finding, Stop> {
     {
         finding.number(format!("{name}_differences"), count as f64, "count");
     }
-    Ok(finding)
+    finding
 }
 
 pub(super) fn tiles(bench: &mut Bench<'_>) -> Result<Finding, Stop> {
@@ -212,7 +223,8 @@ pub(super) fn dots(bench: &mut Bench<'_>) -> Result<Finding, Stop> {
             input.extend([a, b, draw.addend(&mut random, c_size).to_bits(), 0]);
         }
         let output = bench.map(&DOT, &input, 4 * DOTS, (DOTS / 32) as u32)?;
-        let part = |word: u32, at: usize| word >> (bits * at) & (u32::MAX >> (32 - bits));
+        // Of a part its format looks at its own bits.
+        let part = |word: u32, at: usize| word >> (bits * at);
         let cases: Vec<Case> = input
             .chunks_exact(4)
             .zip(output.chunks_exact(4))
@@ -253,4 +265,172 @@ fn told(fits: &[(&str, Model, Vec<Model>)]) -> Finding {
         }
     }
     finding
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::finding::tests::lines;
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn the_last_ones_are_small_and_of_those_the_last_half_has_denormal_factors() {
+        use Size::{Denormal, Ordinary, Small};
+        let last = [Denormal, Ordinary, Small];
+        let expected = [[Ordinary; 3], [Ordinary; 3], [Small; 3], [Small; 3], last, last];
+        assert_eq!([0, 11, 12, 13, 14, 15].map(|at| sizes(at, 16, 4)), expected);
+    }
+
+    /// Sign, exponent field and fraction of a number of so many bits of exponent and fraction.
+    fn parts(bits: u32, exponent_bits: u32, fraction_bits: u32) -> (bool, u32, u32) {
+        assert!(
+            bits.checked_shr(1 + exponent_bits + fraction_bits).unwrap_or(0) == 0,
+            "{bits:#x} is too long"
+        );
+        let field = bits >> fraction_bits & ((1 << exponent_bits) - 1);
+        (bits >> (exponent_bits + fraction_bits) == 1, field, bits & ((1 << fraction_bits) - 1))
+    }
+
+    /// What 4000 draws give: the exponent fields, whether both signs occur in each, and whether fractions differ.
+    fn drawn(
+        exponent_bits: u32,
+        fraction_bits: u32,
+        mut draw: impl FnMut(&mut Random) -> u32,
+    ) -> BTreeSet<u32> {
+        let mut random = Random::new(1);
+        let drawn: BTreeSet<(bool, u32, u32)> =
+            (0..4000).map(|_| parts(draw(&mut random), exponent_bits, fraction_bits)).collect();
+        let fields: BTreeSet<u32> = drawn.iter().map(|(_, field, _)| *field).collect();
+        for field in &fields {
+            let of = |negative| drawn.iter().filter(|(sign, f, _)| *sign == negative && f == field).count();
+            assert!(of(true) > 3 && of(false) > 3, "{field}: {} negative, {} not", of(true), of(false));
+        }
+        fields
+    }
+
+    /// The formats' fields are IEEE's of binary16, those of binary32 cut off, and OCP's of E4M3.
+    #[test]
+    fn factors_have_the_exponents_of_their_size() {
+        for (draw, exponent_bits, fraction_bits, bias, small) in
+            [(F16, 5, 10, 15, 1), (BF16, 8, 7, 127, 127 - 69), (FP8, 4, 3, 7, 1)]
+        {
+            let fields = |size| drawn(exponent_bits, fraction_bits, |random| draw.factor(random, size));
+            assert!(fields(Size::Ordinary).into_iter().eq(bias - 6..=bias + 6), "{:?}", draw.format);
+            assert!(fields(Size::Small).into_iter().eq([0, small]), "{:?}", draw.format);
+            assert!(fields(Size::Denormal).into_iter().eq([0]), "{:?}", draw.format);
+            // A quarter of the small ones is zero.
+            let mut random = Random::new(2);
+            let zeros = (0..4000).filter(|_| draw.factor(&mut random, Size::Small) == 0).count();
+            assert!((800..1700).contains(&zeros), "{:?}: {zeros} of 4000", draw.format);
+        }
+    }
+
+    /// In units of binary32's exponent: ordinary addends reach from below the products to the largest of them; small
+    /// ones are denormal or near the products, or have the least exponent.
+    #[test]
+    fn addends_are_near_the_products() {
+        for (draw, near) in [(F16, 127 - 28), (BF16, 1), (FP8, 127 - 12)] {
+            let fields = |size| drawn(8, 23, |random| draw.addend(random, size).to_bits());
+            assert!(fields(Size::Ordinary).into_iter().eq(127 - 5..=127 + 12), "{:?}", draw.format);
+            for size in [Size::Small, Size::Denormal] {
+                assert!(fields(size).into_iter().eq([0, near]), "{:?}", draw.format);
+            }
+        }
+    }
+
+    #[test]
+    fn a_product_knows_whether_a_factor_was_denormal() {
+        // 1, -2 and the least denormal of binary16.
+        let product = |a, b| {
+            let Product { value, has_denormal } = F16.product(a, b);
+            (value, has_denormal)
+        };
+        assert_eq!(product(0x3c00, 0xc000), (-2.0, false));
+        assert_eq!(product(0x3c00, 0x0001), (2f64.powi(-24), true));
+        assert_eq!(product(0x0001, 0x3c00), (2f64.powi(-24), true));
+    }
+
+    #[test]
+    fn integers_are_extremes_first_and_wrap_at_last() {
+        let tiles = integer_tiles();
+        assert_eq!(tiles.len(), 8);
+        let values = |lines: &Lines| lines.as_flattened().iter().copied().collect::<BTreeSet<u32>>();
+        for (at, [a, b, c]) in tiles.iter().enumerate() {
+            for factors in [a, b].map(values) {
+                match at {
+                    0 => assert!(factors.into_iter().eq([0x7f, 0x80, 0xff])),
+                    _ => assert!(factors.len() > 100 && factors.iter().all(|byte| *byte <= 0xff), "{at}"),
+                }
+            }
+            let addends = values(c);
+            match at {
+                7 => assert!(addends.into_iter().eq([0x7fff_ffff])),
+                _ => assert!(addends.len() > 200 && addends.iter().all(|word| *word < 1 << 24), "{at}"),
+            }
+        }
+    }
+
+    /// Two tiles of rows of -1 (or 255) and columns of 2: 16 products of -2, or of 510, beside an addend that says
+    /// where.
+    #[test]
+    fn each_difference_from_the_host_is_counted() {
+        let c = |tile: usize| -> Lines {
+            std::array::from_fn(|row| std::array::from_fn(|column| (1000 * tile + 16 * row + column) as u32))
+        };
+        let tiles = [0, 1].map(|tile| [[[0xff; SIDE]; SIDE], [[2; SIDE]; SIDE], c(tile)]);
+        let sums = |more: u32| [0, 1].map(|tile| c(tile).map(|row| row.map(|word| word.wrapping_add(more))));
+        let (mut signed, mut unsigned) = (sums(32_u32.wrapping_neg()), sums(8160));
+        let mut dots: Vec<u32> = signed
+            .as_flattened()
+            .as_flattened()
+            .iter()
+            .zip(unsigned.as_flattened().as_flattened())
+            .flat_map(|(signed, unsigned)| [*signed, *unsigned])
+            .collect();
+        let told = |signed: &[Lines], unsigned: &[Lines], dots: &[u32]| {
+            lines(&compared(&tiles, [signed, unsigned], dots))
+        };
+        let text = |verdict, all, [a, b, c, d]: [u32; 4]| {
+            format!(
+                "{verdict}: {all} of 2048 sums differ from the host's\nmatrix_signed_differences {a} count\n\
+                 matrix_unsigned_differences {b} count\ndot_signed_differences {c} count\n\
+                 dot_unsigned_differences {d} count"
+            )
+        };
+        assert_eq!(told(&signed, &unsigned, &dots), text("Confirms", 0, [0; 4]));
+        signed[1][3][4] += 1;
+        unsigned[0][15][0] += 1;
+        unsigned[1][0][15] += 1;
+        [0, 2, 1022].iter().for_each(|at| dots[*at] += 1);
+        [1, 513, 515, 1023].iter().for_each(|at| dots[*at] += 1);
+        assert_eq!(told(&signed, &unsigned, &dots), text("Contradicts", 10, [1, 2, 3, 4]));
+    }
+
+    #[test]
+    fn what_survives_is_told_beside_our_model() {
+        let other = Model { flushes_sums: true, ..PROJECT };
+        let name = "1 at a time, ascending, exact, to nearest even, addend first, denormal sums kept, denormal factors kept";
+        let fits = [("one", PROJECT, vec![other, PROJECT]), ("two", other, vec![other])];
+        let flushed = name.replace("sums kept", "sums flushed");
+        assert_eq!(
+            lines(&told(&fits)),
+            format!(
+                "Confirms: one: 2 models fit, ours among them; two: 1 models fit, ours among them\n\
+                 one.survivors 2 count\none.our_model_survives \"yes\" text\n\
+                 one.survivor_0 \"{flushed}\" text\none.survivor_1 \"{name}\" text\n\
+                 two.survivors 1 count\ntwo.our_model_survives \"yes\" text\ntwo.survivor_0 \"{flushed}\" text"
+            )
+        );
+        let fits =
+            [("one", PROJECT, vec![PROJECT]), ("two", PROJECT, vec![other]), ("three", PROJECT, vec![])];
+        assert_eq!(
+            lines(&told(&fits)),
+            format!(
+                "Contradicts: one: 1 models fit, ours among them; two: 1 models fit, ours not; three: no model fits\n\
+                 one.survivors 1 count\none.our_model_survives \"yes\" text\none.survivor_0 \"{name}\" text\n\
+                 two.survivors 1 count\ntwo.our_model_survives \"no\" text\ntwo.survivor_0 \"{flushed}\" text\n\
+                 three.survivors 0 count\nthree.our_model_survives \"no\" text"
+            )
+        );
+    }
 }

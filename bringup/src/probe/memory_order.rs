@@ -29,24 +29,50 @@ const LOOK_US: u64 = 20;
 /// The kinds of memory, and whether kernels of the project read there what the host writes while they run.
 const KINDS: [(Heap, bool); 3] = [(Heap::HostShared, true), (Heap::Host, true), (Heap::HostVisible, false)];
 
+/// What was observed in one kind of memory: its name, what the driver calls it, whether kernels of the project read
+/// there what the host writes while they run, and which ways saw the new word.
+struct Seen {
+    name: &'static str,
+    kind: String,
+    is_relied_on: bool,
+    fresh: [bool; 4],
+}
+
 pub(super) fn host_writes(bench: &mut Bench<'_>) -> Result<Finding, Stop> {
-    let mut holds = true;
-    let mut told = Vec::new();
-    let mut measures = Vec::new();
+    let mut seen = Vec::with_capacity(KINDS.len());
     for (heap, is_relied_on) in KINDS {
-        let name = heap.name();
         let (kind, fresh) = ask(bench, heap)?;
+        seen.push(Seen { name: heap.name(), kind, is_relied_on, fresh });
+    }
+    Ok(told(&seen))
+}
+
+fn told(seen: &[Seen]) -> Finding {
+    let mut holds = true;
+    let mut summary = Vec::new();
+    for Seen { name, kind, is_relied_on, fresh } in seen {
         holds &= !is_relied_on || RELIED_ON.iter().all(|way| fresh[*way]);
-        let words = |is_fresh| WAYS.iter().zip(fresh).filter(move |(_, seen)| *seen == is_fresh);
+        let words = |is_fresh| WAYS.iter().zip(fresh).filter(move |(_, seen)| **seen == is_fresh);
         let list = |is_fresh| words(is_fresh).map(|(way, _)| *way).collect::<Vec<_>>().join(", ");
-        told.push(format!("{name} ({kind}): fresh [{}], stale [{}]", list(true), list(false)));
-        measures.extend(WAYS.iter().zip(fresh).map(|(way, seen)| (format!("{name}.{way}"), seen)));
+        summary.push(format!("{name} ({kind}): fresh [{}], stale [{}]", list(true), list(false)));
     }
-    let mut finding = Finding::of_model(holds, told.join("; "));
-    for (name, seen) in measures {
-        finding.text(name, if seen { "fresh" } else { "stale" }.into(), "text");
+    let mut finding = Finding::of_model(holds, summary.join("; "));
+    for Seen { name, fresh, .. } in seen {
+        for (way, is_fresh) in WAYS.iter().zip(fresh) {
+            finding.text(format!("{name}.{way}"), if *is_fresh { "fresh" } else { "stale" }.into(), "text");
+        }
     }
-    Ok(finding)
+    finding
+}
+
+/// Whether a line's word is what the host wrote last.
+fn is_fresh(line: usize, seen: u32) -> Result<bool, Stop> {
+    match seen {
+        word if word == AFTER + line as u32 => Ok(true),
+        word if word == BEFORE + line as u32 => Ok(false),
+        POISON => Err(Stop::Question("the kernel gave up waiting for the host's word".into())),
+        word => Err(Stop::Question(format!("line {line} read {word:#010x}, which nobody wrote"))),
+    }
 }
 
 /// Where the lines were, and which ways saw the new word.
@@ -76,14 +102,49 @@ fn ask(bench: &mut Bench<'_>, heap: Heap) -> Result<(String, [bool; 4]), Stop> {
     page_view.store_u32_release(GO, 1);
     bench.wait(ticket)?;
     let mut fresh = [false; 4];
-    for (line, is_fresh) in fresh.iter_mut().enumerate() {
-        let seen = page_view.load_u32_acquire(RESULTS + 4 * line);
-        *is_fresh = match seen {
-            word if word == AFTER + line as u32 => true,
-            word if word == BEFORE + line as u32 => false,
-            POISON => return Err(Stop::Question("the kernel gave up waiting for the host's word".into())),
-            word => return Err(Stop::Question(format!("line {line} read {word:#010x}, which nobody wrote"))),
-        };
+    for (line, fresh) in fresh.iter_mut().enumerate() {
+        *fresh = is_fresh(line, page_view.load_u32_acquire(RESULTS + 4 * line))?;
     }
     Ok((format!("{:?}", lines.kind()), fresh))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::finding::tests::lines;
+    use super::*;
+
+    #[test]
+    fn a_line_is_what_the_host_wrote_before_or_after() {
+        let reason = |seen| match is_fresh(2, seen) {
+            Err(Stop::Question(reason)) => reason,
+            other => panic!("{other:?}"),
+        };
+        assert!(is_fresh(2, 0x0af7_0002).unwrap() && !is_fresh(2, 0x0bef_0002).unwrap());
+        assert_eq!(reason(0x0af7_0001), "line 2 read 0x0af70001, which nobody wrote");
+        assert_eq!(reason(0x0bef_0003), "line 2 read 0x0bef0003, which nobody wrote");
+        assert_eq!(reason(0xdead_beef), "the kernel gave up waiting for the host's word");
+    }
+
+    #[test]
+    fn the_model_asks_for_two_ways_in_the_memory_that_is_relied_on() {
+        let of = |name, is_relied_on, fresh| Seen { name, kind: "Gtt".into(), is_relied_on, fresh };
+        let seen = [of("a", true, [false, false, true, true]), of("b", false, [true, false, false, false])];
+        assert_eq!(
+            lines(&told(&seen)),
+            "Confirms: a (Gtt): fresh [sys, cu_after_inv_sys], stale [cu, cu_after_inv_dev]; b (Gtt): fresh [cu], stale \
+             [cu_after_inv_dev, sys, cu_after_inv_sys]\n\
+             a.cu \"stale\" text\n\
+             a.cu_after_inv_dev \"stale\" text\n\
+             a.sys \"fresh\" text\n\
+             a.cu_after_inv_sys \"fresh\" text\n\
+             b.cu \"fresh\" text\n\
+             b.cu_after_inv_dev \"stale\" text\n\
+             b.sys \"stale\" text\n\
+             b.cu_after_inv_sys \"stale\" text"
+        );
+        for fresh in [[true, true, false, true], [true, true, true, false]] {
+            let seen = [of("a", true, fresh), of("b", true, [true; 4])];
+            assert_eq!(told(&seen).verdict, super::super::Verdict::Contradicts, "{fresh:?}");
+        }
+    }
 }

@@ -3,7 +3,7 @@
 //! Contract: a model is a choice of order, grouping, width, rounding and denormals ([`Model`]); [`family`] lists all
 //! that are tried. [`Case`] is one sum of products with the bits that came back. A model survives if it produces those
 //! bits in every case. Host arithmetic here is exact in integers: no float operation of the host rounds. Products must
-//! be exact in binary64; of terms further than 2^120 apart the smaller is cut off.
+//! be exact in binary64, and normal or zero; of terms further than 2^120 apart the smaller is cut off.
 
 /// Maximum number of products of a case.
 pub(super) const TERMS_MAX: usize = 16;
@@ -183,15 +183,13 @@ impl Model {
         }
     }
 
+    /// The sum of a group, which has a member.
     fn pairs(&self, group: &[f64]) -> f64 {
-        match group {
-            [] => 0.0,
-            [one] => *one,
-            _ => {
-                let (low, high) = group.split_at(group.len().div_ceil(2));
-                f64::from(self.round(&[self.pairs(low), self.pairs(high)], None))
-            }
+        if let [one] = group {
+            return *one;
         }
+        let (low, high) = group.split_at(group.len().div_ceil(2));
+        f64::from(self.round(&[self.pairs(low), self.pairs(high)], None))
     }
 
     fn kept(&self, value: f32) -> f32 {
@@ -227,13 +225,11 @@ fn with(group: &[f64], carried: f32) -> Vec<f64> {
     group.iter().copied().chain([f64::from(carried)]).collect()
 }
 
-/// A finite number as an odd integer times a power of two.
+/// A normal number as an odd integer times a power of two.
 fn split(value: f64) -> (i128, i32) {
     let bits = value.to_bits();
-    let field = (bits >> 52 & 0x7ff) as i32;
-    let fraction = (bits & ((1 << 52) - 1)) as i128;
-    let (mantissa, exponent) =
-        if field == 0 { (fraction, -1074) } else { (fraction | 1 << 52, field - 1075) };
+    let exponent = (bits >> 52 & 0x7ff) as i32 - 1075;
+    let mantissa = i128::from(bits & ((1 << 52) - 1)) + (1 << 52);
     let zeros = mantissa.trailing_zeros();
     let mantissa = mantissa >> zeros;
     (if value.is_sign_negative() { -mantissa } else { mantissa }, exponent + zeros as i32)
@@ -267,11 +263,9 @@ fn round_to_single(sum: i128, unit: i32, rounding: Rounding) -> f32 {
     if sum < 0 { -value as f32 } else { value as f32 }
 }
 
+/// For exponents of sums of binary32, and a little beyond: the result is normal.
 fn power_of_two(exponent: i32) -> f64 {
-    if exponent < -1022 {
-        return f64::from_bits(1 << (exponent + 1074).clamp(0, 51));
-    }
-    f64::from_bits(((exponent + 1023).min(2046) as u64) << 52)
+    f64::from_bits(((exponent + 1023) as u64) << 52)
 }
 
 #[cfg(test)]
@@ -369,6 +363,68 @@ mod tests {
             assert_eq!((model.group, model.inside), (2, Inside::Aligned(1)), "{found:#?}");
             assert_eq!(model.rounding, Rounding::Zero);
         }
+    }
+
+    /// All choices of four flags in each order, group and way to combine; a pair of one product and, where all is one
+    /// sum of two, the place of the addend are no choice.
+    #[test]
+    fn the_family_has_each_model_once_and_ours_first() {
+        // Groups of 1, of 2 and so on; 16 times orders times ways, and half of them where all is in pairs.
+        let counts = [
+            (2, 16 * 2 * 6 + (16 * 6 + 8)),
+            (4, 16 * 2 * 6 + (16 * 2 * 6 + 8 * 2) + (16 * 6 + 8)),
+            (16, 16 * 4 * 6 + 2 * (16 * 4 * 7) + (16 * 4 * 6 + 8 * 4) + (16 * 6 + 8)),
+        ];
+        for (terms, count) in counts {
+            let models = family(terms);
+            assert_eq!((models.len(), models[0]), (count, PROJECT), "{terms}");
+            let names: std::collections::BTreeSet<String> = models.iter().map(Model::name).collect();
+            assert_eq!(names.len(), count, "{terms}: each once");
+            for model in &models {
+                assert!(
+                    model.group <= terms && (model.inside, model.group) != (Inside::Pairs, 1),
+                    "{model:?}"
+                );
+                let is_symmetric = model.inside == Inside::Pairs && 2 * model.group >= terms;
+                assert!(model.addend_first || !is_symmetric, "{model:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn orders_are_those_of_their_names() {
+        let places = |order, count: usize| -> Vec<usize> {
+            (0..count).map(|at| Model { order, ..PROJECT }.place(at, count)).collect()
+        };
+        assert_eq!(places(Order::Ascending, 4), [0, 1, 2, 3]);
+        assert_eq!(places(Order::Descending, 4), [3, 2, 1, 0]);
+        assert_eq!(places(Order::Interleaved, 16), [0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15]);
+        assert_eq!(places(Order::Halves, 16), [0, 1, 2, 3, 8, 9, 10, 11, 4, 5, 6, 7, 12, 13, 14, 15]);
+    }
+
+    /// Of terms too far apart to be added exactly, the smaller does not count; and what is far below the least denormal
+    /// is zero, but for what is more than half of it.
+    #[test]
+    fn far_terms_and_tiny_sums_are_rounded_once() {
+        let sum = |terms: &[f64]| PROJECT.round(terms, None);
+        assert_eq!(sum(&[2f64.powi(120), 2f64.powi(-140)]), 2f32.powi(120));
+        assert_eq!(sum(&[-(2f64.powi(120)), 2f64.powi(-260)]), -(2f32.powi(120)));
+        let single = |sum, unit| round_to_single(sum, unit, Rounding::Nearest).to_bits();
+        assert_eq!([single(0, 5), single(1, -300), single(-1, -300)], [0, 0, 1 << 31]);
+        // 2^126 units of 2^-276 are half of 2^-149.
+        assert_eq!([single(1 << 126, -276), single((1 << 126) + 1, -276)], [0, 1]);
+        assert_eq!([single(3, -1), single(-3, 100)], [1.5f32.to_bits(), (-3.0 * 2f32.powi(100)).to_bits()]);
+        // Half of a unit in the last place beyond the largest number is infinite.
+        assert_eq!(single((1 << 25) - 1, 103), f32::INFINITY.to_bits());
+        assert_eq!(single((1 << 24) - 1, 104), f32::MAX.to_bits());
+    }
+
+    #[test]
+    fn numbers_are_split_into_odd_integers_and_powers_of_two() {
+        assert_eq!([1.0, -6.0, 2f64.powi(-266), 0.15625].map(split), [(1, 0), (-3, 1), (1, -266), (5, -5)]);
+        assert_eq!(split(f64::from_bits(0x3fff_ffff_ffff_ffff)), ((1 << 53) - 1, -52));
+        assert_eq!([0, 1, -1, 255, 256].map(bits_of), [0, 1, 1, 8, 9]);
+        assert_eq!([0, -149, 127].map(power_of_two), [1.0, 2f64.powi(-149), 2f64.powi(127)]);
     }
 
     #[test]

@@ -6,11 +6,12 @@
 use super::*;
 use crate::{Inspect, OpenOptions, VirtualOptions, virtual_config};
 use zrt_device::{Attachment, Device};
-use zrt_vgpu::{Config, FaultInjection, VirtualGpu};
+use zrt_vgpu::config::VramFill;
+use zrt_vgpu::{Config, FaultInjection, Misreading, PlantedFault, VirtualGpu};
 
-const DEADLINE: Duration = Duration::from_secs(60);
+pub(super) const DEADLINE: Duration = Duration::from_secs(60);
 
-fn device_of(config: Config, injection: FaultInjection) -> Device {
+pub(super) fn device_of(config: Config, injection: FaultInjection) -> Device {
     let gpu = VirtualGpu::with_injection(config, injection).unwrap();
     let attachment = Attachment::over(gpu).unwrap();
     crate::open_over(&attachment, &OpenOptions { self_test: false, ..OpenOptions::default() }).unwrap()
@@ -151,6 +152,94 @@ fn a_lazy_read_pointer_shows() {
     assert!((400.0..=512.0).contains(&lag), "{lag}");
 }
 
+/// A device that takes every launch for a NOP.
+fn launches_nothing(planted: Option<PlantedFault>) -> Device {
+    let misreads: Misreading = |opcode, _| {
+        if *opcode == 0x15 {
+            *opcode = 0x10;
+        }
+    };
+    let config = Config { vram_fill: Some(VramFill::Pattern(0x7fc0_dead)), ..Config::default() };
+    device_of(config, FaultInjection { planted, misreads: Some(misreads), ..FaultInjection::default() })
+}
+
+/// What memory held before is no answer.
+#[test]
+fn a_device_that_launches_nothing_is_told_by_each_question() {
+    let mut device = launches_nothing(None);
+    for (name, reason) in [
+        ("mode-at-launch", "the kernel ended without storing MODE"),
+        ("placement", "a wave ended without storing where it was"),
+        ("host-writes", "the kernel gave up waiting for the host's word"),
+        ("memory-latency", "the chase of 16_kib ended at byte 3735928559, not at its node"),
+        ("copy-bandwidth", "the copy's last bytes are [ad, de, c0, 7f], not [34, 12, 5a, 5a]"),
+        ("flag-hand-over", "the number reached 3735928559 of 1000: no room for both?"),
+        ("barrier", "the kernel ended without storing its times"),
+    ] {
+        assert_eq!(ask(&mut device, name).outcome, Outcome::Failed(reason.into()), "{name}");
+    }
+    for (name, summary) in [
+        ("integer-matrix", "8192 of 8192 sums differ from the host's"),
+        ("matrix-sums", "wmma_f16: no model fits; wmma_bf16: no model fits; wmma_fp8: no model fits"),
+        ("dot-sums", "dot2_f16: no model fits; dot2_bf16: no model fits; dot4_fp8: no model fits"),
+    ] {
+        let answer = ask(&mut device, name);
+        let finding = answer.finding().unwrap();
+        assert_eq!((finding.verdict, finding.summary.as_str()), (Verdict::Contradicts, summary));
+    }
+}
+
+/// Neither the kernel's word nor its fence comes: the host's own wait for the word ends too.
+#[test]
+fn a_kernel_that_says_nothing_is_waited_for_until_the_deadline() {
+    let mut device = launches_nothing(Some(PlantedFault::EndOfPipeNeverWrites));
+    let questions = [question("host-writes"), question("barrier")];
+    let answers = run_questions(&mut device, &questions, Duration::from_millis(50));
+    let Outcome::Failed(reason) = &answers[0].outcome else { panic!("{:#?}", answers[0]) };
+    assert!(reason.starts_with("the device did not finish within 5"), "{reason}");
+    assert_eq!(answers[1].outcome, Outcome::NotRun("the device stopped in host-writes".into()));
+    let labels: Vec<String> = device.allocations().into_iter().map(|(label, ..)| label).collect();
+    assert!(labels.iter().any(|label| label == "probe lines"), "{labels:?}");
+}
+
+/// A recording is run once before it counts; the longer ones have 200 dispatches more.
+#[test]
+fn a_dispatch_costs_what_two_hundred_more_take() {
+    let mut device = device();
+    let before = device.counters().unwrap();
+    let answer = ask(&mut device, "indirect-dispatch");
+    let after = device.counters().unwrap();
+    assert_eq!(after.dispatches - before.dispatches, 2 * 2 * (1 + 201));
+    assert_eq!(after.submissions - before.submissions, 2 * 2 * 2);
+    let names: Vec<&str> =
+        answer.finding().unwrap().measures.iter().map(|measure| measure.name.as_str()).collect();
+    assert_eq!(
+        names,
+        ["dispatch_plain", "submission_plain", "dispatch_with_barrier", "submission_with_barrier"]
+    );
+}
+
+/// Hardware reference §5: RSRC1 has the blocks of 8 VGPRs less one in bits 5:0; RSRC2 the user SGPRs in 5:1, TGID_X_EN
+/// in bit 7 and the LDS in blocks of 512 bytes from bit 15 on; RSRC3 (0x228) the lines of code, of 128 bytes, from bit
+/// 4 on.
+#[test]
+fn kernels_ask_for_what_their_table_says() {
+    let mut device = device();
+    for (kernel, vgpr_blocks, rsrc2, lines) in [
+        (kernels::EMPTY, 1, 0x84, 1),
+        (kernels::COPY, 3, 0x84, 2),
+        (kernels::ORDER, 1, 0x84, 3),
+        (kernels::PLACEMENT, 24, 0x84 + (80 << 15), 2),
+    ] {
+        let loaded = kernel.load(&mut device).unwrap();
+        let words = loaded.state().words();
+        let after = |register: u32| words.iter().skip_while(move |word| **word != register).skip(1);
+        let [rsrc1, second] = [0, 1].map(|at| *after(0x212).nth(at).unwrap());
+        assert_eq!((rsrc1 & 0x3f, second), (vgpr_blocks - 1, rsrc2), "{}", kernel.name);
+        assert_eq!(after(0x228).next(), Some(&(lines << 4)), "{}", kernel.name);
+    }
+}
+
 #[test]
 fn float_sums_are_those_of_the_documented_model() {
     let mut device = device();
@@ -203,6 +292,7 @@ fn the_clocks_are_those_of_the_virtual_board() {
     for name in ["cycles_per_tick_first", "cycles_per_tick_last"] {
         assert!((number(&answer, name) / 23.0 - 1.0).abs() < 0.25, "{answer:#?}");
     }
+    assert_eq!(text(&answer, "shader_clock_by_window").split(' ').count(), 8, "{answer:#?}");
     let clock = ask(&mut device, "reference-clock");
     assert!(number(&clock, "rate_least") < 100.0 && number(&clock, "rate_most") > 100.0, "{clock:#?}");
 }
