@@ -136,6 +136,28 @@ impl FromStr for DeviceChoice {
 mod tests {
     use super::*;
 
+    /// A process of its own has the variable: no test changes the environment of the others.
+    #[test]
+    fn the_variable_names_the_device() {
+        const EXPECTED: &str = "ZRT_TEST_EXPECTED_DEVICE";
+        if let Ok(expected) = std::env::var(EXPECTED) {
+            let chosen = DeviceChoice::from_environment();
+            assert_eq!(chosen.map_or_else(|error| error.to_string(), |choice| choice.to_string()), expected);
+            return;
+        }
+        let unknown =
+            "there is no device \"none\": choose auto, cpu, virtual, kfd or userq (--device, or ZRT_DEVICE)";
+        for (value, expected) in [(None, "auto"), (Some("userq"), "userq"), (Some("none"), unknown)] {
+            let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+            child.args(["--exact", "choice::tests::the_variable_names_the_device", "--test-threads", "1"]);
+            child.env_remove(DEVICE_VARIABLE).env(EXPECTED, expected);
+            child.envs(value.map(|value| (DEVICE_VARIABLE, value)));
+            let output = child.output().unwrap();
+            let said = String::from_utf8_lossy(&output.stdout);
+            assert!(output.status.success() && said.contains("1 passed"), "{value:?}: {said}");
+        }
+    }
+
     #[test]
     fn names_go_both_ways() {
         for choice in DeviceChoice::ALL {

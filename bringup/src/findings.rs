@@ -176,6 +176,32 @@ impl fmt::Display for Finding {
 mod tests {
     use super::*;
 
+    #[test]
+    fn a_finding_is_told_with_its_place_its_buffer_and_its_remedy() {
+        let registry = Registry::default();
+        registry.add_buffer(GpuVa(0x10_0000), zrt_mem::ByteLen(0x1000), "data");
+        let told = |changed: &[(&str, &str)]| {
+            let line = r#"{"rule":"bounds","what":"w","remedy":"r","pc":4112,"launched_at":16,"instruction":"s_nop 0",
+                "other_pc":4100,"workgroup":[1,2,3],"wave":4,"lane":5,"register":"v3","address":1048572,"seed":9,"count":2}"#;
+            let line =
+                changed.iter().fold(line.replace('\n', " "), |line, (from, to)| line.replace(from, to));
+            let findings = parse(&line, &registry).unwrap();
+            (findings[0].to_string(), findings[0].is_advice())
+        };
+        let text = "bounds: w\n    at 0x1010: s_nop 0\n    in workgroup 1,2,3 wave 4 lane 5, v3, address 0xffffc (4 bytes \
+                    before the beginning of data)\n    the other: 0x1004\n    remedy: r\n    2 time(s), seed 9";
+        assert_eq!(told(&[]), (text.into(), false));
+        // What already says where is not told twice; and what breaks nothing is advice.
+        let (what, advice) = ("4 bytes before the beginning of data", "advice: w");
+        let (said, is_advice) = told(&[("\"w\"", &format!("\"{what}\""))]);
+        assert_eq!(said, text.replace(&format!(" ({what})"), "").replace(": w", &format!(": {what}")));
+        assert!(!is_advice);
+        assert_eq!(told(&[("bounds", "advice")]), (text.replace("bounds: w", advice), true));
+        // One of a packet has no place.
+        let none = [("4112", "0"), ("4100", "null"), ("1048572", "null"), ("\"v3\"", "null")];
+        assert_eq!(told(&none), ("bounds: w\n    remedy: r\n    2 time(s), seed 9".into(), false));
+    }
+
     /// The second line is what the virtual device writes where more was found than it keeps.
     #[test]
     fn what_was_not_kept_is_told() {
@@ -186,7 +212,10 @@ mod tests {
         let told: Vec<_> = findings.iter().map(|finding| (finding.rule.as_str(), finding.count)).collect();
         assert_eq!(told, [("race", 2), ("dropped", 3)]);
         assert_eq!((findings[0].launched_at, findings[1].launched_at), (Some(GpuVa(16)), None));
-        assert!(findings[1].to_string().contains("3 further findings"));
+        assert_eq!(
+            findings[1].to_string(),
+            "dropped: 3 further findings were not kept\n    remedy: fix the findings above, and run again"
+        );
         assert!(parse("{\"other\":3}", &Registry::default()).is_err());
     }
 }

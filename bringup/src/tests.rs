@@ -1,5 +1,7 @@
 //! The device over the virtual R9700: every promise of `zrt-device`'s documentation and of this crate's.
 
+mod seams;
+
 use crate::open::card_or_virtual;
 use crate::selftest::kernels::{ENDLESS, PATTERN, STEP, TestKernel};
 use crate::selftest::{self, Extent, Outcome};
@@ -10,10 +12,9 @@ use zrt_device::{
     Attachment, Buffer, Device, DeviceError, DeviceOptions, Diagnosis, Graph, Heap, Kernel, ProcessLoss,
     StopCause,
 };
-use zrt_kmd::{Errno, KmdError, MemoryKind, Syscalls};
+use zrt_kmd::{KmdError, MemoryKind, Syscalls};
 use zrt_mem::{ByteLen, GpuVa};
 use zrt_pm4::Writer;
-use zrt_vgpu::config::KernelRelease;
 use zrt_vgpu::kernel::OBJECTS_PATH;
 use zrt_vgpu::{Config, FaultInjection, READ_POINTER_NEVER_DWORDS, VirtualGpu};
 
@@ -427,6 +428,11 @@ fn an_illegal_instruction_is_named_with_its_kernel() {
     let ticket = device.submit(&graph).unwrap();
     let text = stopped(device.wait(ticket, Duration::from_millis(300))).to_string();
     assert!(text.contains("kind=wave") && text.contains("kernel pattern+0x0"), "{text}");
+    let faults = device.faults();
+    let [fault] = faults.as_slice() else { panic!("{faults:?}") };
+    let wave = fault.wave.as_ref().unwrap();
+    assert_eq!((fault.is_final, wave.workgroup, wave.wave), (true, [0; 3], 0), "{fault}");
+    assert!(fault.to_string().contains(", at pattern+0x0: "), "{fault}");
 }
 
 /// The file of the virtual driver that lists what lives.
@@ -547,101 +553,6 @@ fn after_a_reset_or_a_page_fault_the_process_has_to_be_replaced() {
     gpu.replace_process();
     let process = Attachment::over(gpu.clone()).unwrap();
     use_up(&mut open_over(&process, &small_ring()).unwrap());
-}
-
-/// A seam that refuses one path, and replaces one text by another in the files that it reads.
-struct Refusing {
-    inner: Arc<VirtualGpu>,
-    path: &'static str,
-    errno: Errno,
-    shown: (&'static str, &'static str),
-}
-
-impl Syscalls for Refusing {
-    fn open(&self, path: &str) -> Result<zrt_kmd::Fd, Errno> {
-        if path == self.path { Err(self.errno) } else { self.inner.open(path) }
-    }
-    fn close(&self, fd: zrt_kmd::Fd) -> Result<(), Errno> {
-        self.inner.close(fd)
-    }
-    fn ioctl(&self, fd: zrt_kmd::Fd, request: u32, argument: zrt_kmd::UserPointer<'_>) -> Result<i32, Errno> {
-        self.inner.ioctl(fd, request, argument)
-    }
-    fn reserve(&self, len: usize, alignment: usize) -> Result<zrt_kmd::Reservation, Errno> {
-        self.inner.reserve(len, alignment)
-    }
-    fn map(
-        &self,
-        fd: zrt_kmd::Fd,
-        offset: u64,
-        len: usize,
-        protection: zrt_kmd::Protection,
-        place: Option<(&zrt_kmd::Reservation, usize)>,
-    ) -> Result<zrt_kmd::Mapping, Errno> {
-        self.inner.map(fd, offset, len, protection, place)
-    }
-    fn read_file(&self, path: &str) -> Result<Vec<u8>, Errno> {
-        let bytes = self.inner.read_file(path)?;
-        match String::from_utf8(bytes) {
-            Ok(text) => Ok(text.replace(self.shown.0, self.shown.1).into_bytes()),
-            Err(other) => Ok(other.into_bytes()),
-        }
-    }
-    fn read_directory(&self, path: &str) -> Result<Vec<String>, Errno> {
-        self.inner.read_directory(path)
-    }
-}
-
-#[test]
-fn a_render_node_without_permission_says_what_to_do() {
-    let inner = VirtualGpu::new(Config::default()).unwrap();
-    let seam =
-        Refusing { inner: inner.clone(), path: "/dev/dri/renderD128", errno: Errno::EACCES, shown: ("", "") };
-    let process = Attachment::over(Arc::new(seam)).unwrap();
-    let error = open_over(&process, &OpenOptions::default()).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "cannot open /dev/dri/renderD128: EACCES (13); add the user to the groups render and video, and log in again"
-    );
-    assert_eq!(inner.read_file(OBJECTS_PATH).unwrap(), b"");
-}
-
-/// The node exports a control stack that differs from the one its driver compares with. Older kernels export none.
-#[test]
-fn a_queue_that_is_refused_as_invalid_says_what_was_sent_and_what_is_exported() {
-    let inner = VirtualGpu::new(Config { kernel: Some(KernelRelease::Newest), ..Config::default() }).unwrap();
-    let shown = ("ctl_stack_size 28672", "ctl_stack_size 32768");
-    let seam = Refusing { inner: inner.clone(), path: "", errno: Errno::EACCES, shown };
-    let process = Attachment::over(Arc::new(seam)).unwrap();
-    let error = open_over(&process, &small_ring()).unwrap_err();
-    let OpenError::Device(DeviceError::Kmd(kmd)) = &error else { panic!("{error}") };
-    assert_eq!(kmd.errno(), Some(Errno::EINVAL));
-    let zrt_kmd::KmdError::QueueRefused(refusal) = kmd else { panic!("{error}") };
-    let request = &refusal.request;
-    let text = error.to_string();
-    let addresses = [
-        request.ring_va,
-        request.write_pointer_va,
-        request.read_pointer_va,
-        request.eop_va,
-        request.save_area_va,
-    ];
-    for address in addresses {
-        assert!(address.0 != 0 && text.contains(&address.to_string()), "{address} in {text}");
-    }
-    for part in [
-        "CREATE_QUEUE failed with EINVAL (22)",
-        " + 4096 B, pointer page of 4096 B with ",
-        " + 30765056 B, cwsr_size 30699520, ctl_stack_size 32768; node 1 exports cwsr_size 30699520, ctl_stack_size 32768, \
-         simd_count 128, simd_per_cu 2,",
-        "ctl_stack_size is exported as 32768 and computed as 28672",
-        "echo 'file kfd_queue.c +p' > /sys/kernel/debug/dynamic_debug/control",
-        "dmesg",
-    ] {
-        assert!(text.contains(part), "{part:?} in {text}");
-    }
-    // What was allocated for it is released; the signal page belongs to the process.
-    assert_eq!(objects(&inner).lines().filter(|line| line.starts_with("object ")).count(), 1);
 }
 
 /// The short self-test refuses a device whose writes do not arrive, and names the case.
