@@ -12,12 +12,15 @@ mod listing;
 mod names;
 mod probes;
 mod source;
+#[cfg(test)]
+mod tests;
 mod toolchain;
 
 use serde::{Deserialize, Serialize};
 use source::{Directives, Source};
 use std::fs;
 use std::path::{Path, PathBuf};
+pub use toolchain::Tools;
 use zrt_isa::resources::{self, Rsrc1, Rsrc2, Rsrc3, WaveSize};
 use zrt_isa::zrt::{Kernel, ZrtError};
 use zrt_protocol::params::{PARAMETER_BLOCKS, PARAMETER_VERSION, ParameterBlock};
@@ -92,6 +95,9 @@ pub enum AsmError {
         /// What is wrong.
         reason: String,
     },
+    /// No source is of a kernel that is asked for.
+    #[error("there is no kernel {0} in asm/gfx1201")]
+    Unknown(String),
     /// The container cannot be written.
     #[error("{name}: the container is refused")]
     Container {
@@ -144,30 +150,56 @@ struct Output {
 }
 
 /// Assembles every kernel and writes or compares the results.
-pub fn run(arguments: &AsmArguments) -> Result<(), AsmError> {
-    let root = repository();
+pub fn run(tools: &Tools<'_>, arguments: &AsmArguments) -> Result<(), AsmError> {
+    let root = tools.root;
+    let sources = kernels_of(root)?;
+    let is_kernel = |name: &&String| sources.iter().any(|kernel| kernel.name == **name);
+    if let Some(name) = arguments.kernels.iter().find(|name| !is_kernel(name)) {
+        return Err(AsmError::Unknown(name.clone()));
+    }
     let protocol = Output { path: root.join(include::PATH), bytes: include::text().into_bytes() };
     if arguments.check {
-        compare(&root, std::slice::from_ref(&protocol))?;
+        compare(root, std::slice::from_ref(&protocol))?;
     } else {
         write(&protocol)?;
     }
-    let assembler = toolchain::probe(&root)?;
+    let assembler = tools.probe()?;
     // A chosen kernel is one of the engine's.
-    let probes = if arguments.kernels.is_empty() { probes::build(&root)? } else { Vec::new() };
-    let path = root.join("asm/blobs/manifest.json");
-    let sources = kernels_of(&root)?;
-    let chosen =
-        |kernel: &&source::Kernel| arguments.kernels.is_empty() || arguments.kernels.contains(&kernel.name);
+    let probes = if arguments.kernels.is_empty() { probes::build(tools)? } else { Vec::new() };
+    let outputs = outputs(tools, arguments, &sources, assembler)?;
+    if arguments.check {
+        compare(root, &outputs)?;
+        compare(root, &probes)?;
+        refuse_strangers(root, &outputs)?;
+        println!("asm: {} kernels and {} of the probe match the sources", outputs.len() - 1, probes.len());
+    } else {
+        outputs.iter().chain(&probes).try_for_each(write)?;
+        if arguments.kernels.is_empty() {
+            refuse_strangers(root, &outputs)?;
+        }
+        println!("asm: {} kernels written to asm/blobs, {} of the probe", outputs.len() - 1, probes.len());
+    }
+    Ok(())
+}
+
+/// The blobs of the chosen kernels, and the manifest of all.
+fn outputs(
+    tools: &Tools<'_>,
+    arguments: &AsmArguments,
+    sources: &[source::Kernel],
+    assembler: String,
+) -> Result<Vec<Output>, AsmError> {
+    let path = tools.root.join("asm/blobs/manifest.json");
+    let is_chosen = |name: &String| arguments.kernels.is_empty() || arguments.kernels.contains(name);
     let mut outputs = Vec::new();
     let mut kernels = Vec::new();
     if !arguments.kernels.is_empty() {
         let committed = serde_json::from_slice::<Manifest>(&read(&path)?)?.kernels;
-        kernels.extend(committed.into_iter().filter(|entry| !arguments.kernels.contains(&entry.name)));
+        kernels.extend(committed.into_iter().filter(|entry| !is_chosen(&entry.name)));
     }
-    for kernel in sources.iter().filter(chosen) {
-        let (entry, blob) = build(&root, kernel)?;
-        outputs.push(Output { path: root.join(format!("asm/blobs/{}.zrt", kernel.name)), bytes: blob });
+    for kernel in sources.iter().filter(|kernel| is_chosen(&kernel.name)) {
+        let (entry, blob) = build(tools, kernel)?;
+        outputs.push(Output { path: tools.root.join(format!("asm/blobs/{}.zrt", kernel.name)), bytes: blob });
         kernels.push(entry);
     }
     kernels.sort_by(|one, other| one.name.cmp(&other.name));
@@ -179,23 +211,7 @@ pub fn run(arguments: &AsmArguments) -> Result<(), AsmError> {
     let mut bytes = serde_json::to_vec_pretty(&Manifest { assembler, kernels })?;
     bytes.push(b'\n');
     outputs.push(Output { path, bytes });
-    if arguments.check {
-        compare(&root, &outputs)?;
-        compare(&root, &probes)?;
-        refuse_strangers(&root, &outputs)?;
-        println!("asm: {} kernels and {} of the probe match the sources", outputs.len() - 1, probes.len());
-    } else {
-        outputs.iter().chain(&probes).try_for_each(write)?;
-        if arguments.kernels.is_empty() {
-            refuse_strangers(&root, &outputs)?;
-        }
-        println!("asm: {} kernels written to asm/blobs, {} of the probe", outputs.len() - 1, probes.len());
-    }
-    Ok(())
-}
-
-fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+    Ok(outputs)
 }
 
 /// The kernels of the `.s` files of `asm/gfx1201`, by name.
@@ -216,13 +232,13 @@ fn kernels_of(root: &Path) -> Result<Vec<source::Kernel>, AsmError> {
 }
 
 /// Assembles one kernel into its manifest entry and container.
-fn build(root: &Path, kernel: &source::Kernel) -> Result<(ManifestEntry, Vec<u8>), AsmError> {
+fn build(tools: &Tools<'_>, kernel: &source::Kernel) -> Result<(ManifestEntry, Vec<u8>), AsmError> {
     let name = kernel.name.as_str();
-    let source = Source::read(root, kernel)?;
+    let source = Source::read(tools.root, kernel)?;
     names::check(&source)?;
     let directives = source.directives()?;
     let parameters = parameter_block(&source, &directives)?;
-    let assembled = toolchain::assemble(root, name, &source)?;
+    let assembled = tools.assemble(name, &source)?;
     check::registers(&source, &directives, &assembled.listing)?;
     check::scalar_hazards(&source, &assembled.listing)?;
     check::padding(&source, &assembled.code)?;
@@ -347,29 +363,4 @@ fn refuse_strangers(root: &Path, outputs: &[Output]) -> Result<(), AsmError> {
 
 fn relative(root: &Path, path: &Path) -> String {
     path.strip_prefix(root).unwrap_or(path).to_string_lossy().into_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Needs no assembler: sources that were changed without a new assembly run show by their fingerprint.
-    #[test]
-    fn blobs_were_made_from_these_sources() {
-        let root = repository();
-        let bytes = read(&root.join("asm/blobs/manifest.json")).expect("committed");
-        let manifest: Manifest = serde_json::from_slice(&bytes).expect("json");
-        let kernels = kernels_of(&root).expect("sources");
-        let names: Vec<&str> = kernels.iter().map(|kernel| kernel.name.as_str()).collect();
-        let listed: Vec<&str> = manifest.kernels.iter().map(|entry| entry.name.as_str()).collect();
-        assert_eq!(listed, names);
-        for (entry, kernel) in manifest.kernels.iter().zip(&kernels) {
-            let source = Source::read(&root, kernel).expect("source");
-            let found = format!("{:016x}", source.fingerprint());
-            assert_eq!(found, entry.source_fingerprint, "{}: run `cargo xtask asm`", entry.name);
-            let blob = zrt_asm::blob(&entry.name).expect("listed");
-            let kernel = Kernel::parse(blob).expect("container");
-            assert_eq!((kernel.name, kernel.code.len()), (entry.name.as_str(), entry.code_bytes));
-        }
-    }
 }

@@ -8,7 +8,7 @@
 
 pub mod seeds;
 
-use crate::process::{self, Ended};
+use crate::process::{self, Ended, Start};
 use crate::test::skips::Skips;
 use std::error::Error;
 use std::fs::File;
@@ -96,17 +96,11 @@ pub struct Outcome {
     pub is_late: bool,
 }
 
-/// Runs the command.
-pub fn run(arguments: &FuzzArguments) -> Result<(), Box<dyn Error>> {
-    let chosen: Vec<&Target> = TARGETS
-        .iter()
-        .filter(|target| arguments.target.as_deref().is_none_or(|name| target.name == name))
-        .collect();
-    if chosen.is_empty() {
-        return Err(format!("there is no such target; the targets are: {}", names().join(", ")).into());
-    }
+/// Runs the command; `start` starts the programs that the build needs.
+pub fn run(start: Start<'_>, arguments: &FuzzArguments) -> Result<(), Box<dyn Error>> {
+    let chosen = chosen(arguments.target.as_deref())?;
     let mut skips = Skips::default();
-    let outcome = match build(&mut skips)? {
+    let outcome = match build(start, &mut skips)? {
         Some(fuzzers) => fuzzers.run_all(&chosen, arguments.seconds, arguments.seed),
         None => Err("the targets cannot be built here".into()),
     };
@@ -114,9 +108,19 @@ pub fn run(arguments: &FuzzArguments) -> Result<(), Box<dyn Error>> {
     outcome
 }
 
+/// The target of this name, or all.
+fn chosen(name: Option<&str>) -> Result<Vec<&'static Target>, String> {
+    let is_chosen = |target: &&Target| name.is_none_or(|name| target.name == name);
+    let chosen: Vec<&Target> = TARGETS.iter().filter(is_chosen).collect();
+    if chosen.is_empty() {
+        return Err(format!("there is no such target; the targets are: {}", names().join(", ")));
+    }
+    Ok(chosen)
+}
+
 /// All targets for `seconds` each, from a fixed seed: the pass of the suite.
-pub fn pass(seconds: u32, skips: &mut Skips) -> Result<(), Box<dyn Error>> {
-    let Some(fuzzers) = build(skips)? else { return Ok(()) };
+pub fn pass(start: Start<'_>, seconds: u32, skips: &mut Skips) -> Result<(), Box<dyn Error>> {
+    let Some(fuzzers) = build(start, skips)? else { return Ok(()) };
     fuzzers.run_all(&TARGETS.iter().collect::<Vec<_>>(), seconds, 1)
 }
 
@@ -129,7 +133,8 @@ fn output_folder() -> PathBuf {
 }
 
 /// Builds the targets; `None` if something that the build needs is missing.
-pub fn build(skips: &mut Skips) -> Result<Option<Fuzzers>, Box<dyn Error>> {
+pub fn build(start: Start<'_>, skips: &mut Skips) -> Result<Option<Fuzzers>, Box<dyn Error>> {
+    let is_present = |command: &mut Command| start(command).is_ok_and(|output| output.status.success());
     if !is_present(Command::new("c++").arg("--version")) {
         skips.stage("fuzz", "no C++ compiler (c++), which libFuzzer is built with");
         return Ok(None);
@@ -145,32 +150,23 @@ pub fn build(skips: &mut Skips) -> Result<Option<Fuzzers>, Box<dyn Error>> {
         skips.stage("fuzz, AddressSanitizer", "rustup has no nightly toolchain");
         process::cargo()
     };
-    let host = host_triple()?;
+    let host = host_triple(start)?;
     let output = output_folder();
     command.args(["build", "--release", "--locked", "--quiet", "--manifest-path"]);
     command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/Cargo.toml"));
     // The target is named, so that build scripts do not get the flags.
     command.args(["--target", &host, "--target-dir"]).arg(&output).env("RUSTFLAGS", flags);
-    let status = command.status()?;
+    let status = start(command.stdout(Stdio::inherit()).stderr(Stdio::inherit()))?.status;
     if !status.success() {
         return Err(format!("the fuzz targets do not compile ({status})").into());
     }
     Ok(Some(Fuzzers { folder: output.join(host).join("release"), kept: output }))
 }
 
-fn is_present(command: &mut Command) -> bool {
-    command
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status()
-        .is_ok_and(|status| status.success())
-}
-
 /// The host triple, as the compiler reports it.
-fn host_triple() -> Result<String, Box<dyn Error>> {
-    let output =
-        Command::new(std::env::var("RUSTC").unwrap_or_else(|_| "rustc".into())).arg("-vV").output()?;
+fn host_triple(start: Start<'_>) -> Result<String, Box<dyn Error>> {
+    let rustc = std::env::var("RUSTC").unwrap_or_else(|_| "rustc".into());
+    let output = start(Command::new(rustc).arg("-vV"))?;
     let text = String::from_utf8(output.stdout)?;
     let host = text.lines().find_map(|line| line.strip_prefix("host: "));
     Ok(host.ok_or("rustc -vV names no host")?.to_owned())
@@ -223,7 +219,7 @@ impl Fuzzers {
             format!("-artifact_prefix={}/", artifacts.display()),
             "-print_final_stats=1".into(),
         ]);
-        command.arg(&corpus).arg(seeds::folder(name));
+        command.arg(&corpus).arg(seeds::committed().join(name));
         command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
         let limit = Duration::from_secs(run.seconds.into()) + RUN_GRACE;
         let ended = process::wait(&mut command, limit)?;
@@ -252,6 +248,10 @@ fn last_lines(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::cell::RefCell;
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::{ExitStatus, Output};
+    use zrt_needs::TemporaryFolder;
 
     #[test]
     fn the_table_names_the_programs_of_the_workspace() {
@@ -270,25 +270,155 @@ mod tests {
         }
     }
 
-    /// A program in place of a target.
-    fn stand_in(name: &str, script: &str) -> Outcome {
+    /// Programs in place of targets.
+    fn stand_ins(folder: &Path, scripts: &[(&Target, &str)]) -> Fuzzers {
         use std::os::unix::fs::PermissionsExt;
-        let folder = zrt_needs::TemporaryFolder::new(name);
-        let target: &'static Target = &TARGETS[0];
-        let program = folder.join(target.name);
-        std::fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
-        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
-        let fuzzers = Fuzzers { folder: folder.to_path_buf(), kept: folder.join("kept") };
-        fuzzers.run(&Run { target, seconds: 1, seed: 7 }).unwrap()
+        for (target, script) in scripts {
+            let program = folder.join(target.name);
+            std::fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
+            std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        Fuzzers { folder: folder.to_path_buf(), kept: folder.join("kept") }
     }
 
     #[test]
     fn a_run_is_counted_and_a_broken_one_says_how_to_repeat_it() {
-        let fine = stand_in("fine", "test $1 = -seed=7 && echo 'stat::number_of_executed_units: 1234'");
+        let folder = TemporaryFolder::new("fuzzed");
+        let run = |script| {
+            let fuzzers = stand_ins(&folder, &[(&TARGETS[0], script)]);
+            fuzzers.run(&Run { target: &TARGETS[0], seconds: 1, seed: 7 }).unwrap()
+        };
+        let fine = run("test $1 = -seed=7 && echo 'stat::number_of_executed_units: 1234'");
         assert_eq!((fine.inputs, fine.failure), (1234, None));
-        let broken = stand_in("broken", "echo '; Test unit written to /some/where/crash-1'; exit 77");
-        let failure = broken.failure.unwrap();
-        let again = format!("{} /some/where/crash-1", TARGETS[0].name);
-        assert!(failure.contains(&again) && failure.contains("seed 7"), "{failure}");
+        let place = folder.display();
+        let broken = run("echo '; Test unit written to /some/where/crash-1'; exit 77").failure.unwrap();
+        assert_eq!(
+            broken,
+            format!(
+                "; Test unit written to /some/where/crash-1\nfuzz target chat, seed 7: exit status: 77\n\
+                 again with: {place}/chat /some/where/crash-1"
+            )
+        );
+        // The last 40 lines are shown.
+        let long = run("n=0; while [ $n -lt 41 ]; do n=$((n+1)); echo $n; done; exit 1").failure.unwrap();
+        let shown: String = (2..=41).map(|number| format!("{number}\n")).collect();
+        assert_eq!(long, format!("{shown}fuzz target chat, seed 7: exit status: 1"));
+    }
+
+    #[test]
+    fn all_targets_run_whichever_breaks() {
+        let folder = TemporaryFolder::new("all");
+        let targets = &TARGETS[..3];
+        let scripts = ["echo one; exit 1", "exit 0", "echo three; exit 3"];
+        let some: Vec<(&Target, &str)> = targets.iter().zip(scripts).collect();
+        let fuzzers = stand_ins(&folder, &some);
+        let all: Vec<&Target> = targets.iter().collect();
+        let said = |targets: &[&Target]| fuzzers.run_all(targets, 1, 7).map_err(|error| error.to_string());
+        assert_eq!(
+            said(&all),
+            Err("one\nfuzz target chat, seed 7: exit status: 1\n\
+                 three\nfuzz target container, seed 7: exit status: 3"
+                .to_owned())
+        );
+        assert_eq!(said(&all[1..2]), Ok(()));
+    }
+
+    /// What programs answer that a build starts: whether each is there and succeeds.
+    struct Machine {
+        has_compiler: bool,
+        has_nightly: bool,
+        compiles: bool,
+    }
+
+    /// What a build did there.
+    struct Built {
+        fuzzers: Result<Option<Fuzzers>, String>,
+        skips: String,
+        /// The command that compiles, and its flags.
+        compiled: Option<(String, String)>,
+    }
+
+    fn build_on(machine: &Machine) -> Built {
+        let compiled = RefCell::new(None);
+        let start = |command: &mut Command| {
+            let program = command.get_program().to_string_lossy().into_owned();
+            let arguments: Vec<_> = command.get_args().map(|one| one.to_string_lossy()).collect();
+            let line = arguments.join(" ");
+            let is_there = match (program.as_str(), line.as_str()) {
+                ("c++", "--version") => machine.has_compiler,
+                ("rustup", "run nightly cargo --version") => machine.has_nightly,
+                (_, "-vV") => true,
+                _ => {
+                    let (_, flags) = command.get_envs().find(|(name, _)| *name == "RUSTFLAGS").unwrap();
+                    let flags = flags.unwrap().to_string_lossy().into_owned();
+                    *compiled.borrow_mut() = Some((format!("{program} {line}"), flags));
+                    machine.compiles
+                }
+            };
+            let status = ExitStatus::from_raw(i32::from(!is_there) << 8);
+            let stdout = b"rustc 1.99.0\nhost: made-up-triple\n".to_vec();
+            Ok(Output { status, stdout, stderr: Vec::new() })
+        };
+        let mut skips = Skips::default();
+        let fuzzers = build(&start, &mut skips).map_err(|error| error.to_string());
+        Built { fuzzers, skips: skips.to_string(), compiled: compiled.into_inner() }
+    }
+
+    const FULL: Machine = Machine { has_compiler: true, has_nightly: true, compiles: true };
+
+    #[test]
+    fn targets_are_built_with_what_is_there() {
+        let root = env!("CARGO_MANIFEST_DIR");
+        let arguments = format!(
+            "build --release --locked --quiet --manifest-path {root}/../fuzz/Cargo.toml \
+             --target made-up-triple --target-dir {root}/../target/fuzz"
+        );
+        let kept = Path::new(root).join("../target/fuzz");
+        let full = build_on(&FULL);
+        let fuzzers = full.fuzzers.unwrap().unwrap();
+        assert_eq!((fuzzers.folder, &fuzzers.kept), (kept.join("made-up-triple/release"), &kept));
+        let command = format!("rustup run nightly cargo {arguments}");
+        let flags = format!("{COVERAGE_FLAGS} -Zsanitizer=address");
+        assert_eq!((full.skips.as_str(), full.compiled), ("== skipped: 0\n", Some((command, flags))));
+
+        let stable = build_on(&Machine { has_nightly: false, ..FULL });
+        assert!(stable.fuzzers.unwrap().is_some());
+        let told = "   skipped: fuzz, AddressSanitizer: rustup has no nightly toolchain\n== skipped: 1\n";
+        let command = format!("{} {arguments}", process::cargo_program());
+        let flags = COVERAGE_FLAGS.to_owned();
+        assert_eq!((stable.skips.as_str(), stable.compiled), (told, Some((command, flags))));
+
+        let bare = build_on(&Machine { has_compiler: false, ..FULL });
+        assert!(bare.fuzzers.unwrap().is_none());
+        let told = "   skipped: fuzz: no C++ compiler (c++), which libFuzzer is built with\n== skipped: 1\n";
+        assert_eq!((bare.skips.as_str(), bare.compiled), (told, None));
+
+        let broken = build_on(&Machine { compiles: false, ..FULL });
+        let error = broken.fuzzers.err().unwrap();
+        assert_eq!(error, "the fuzz targets do not compile (exit status: 1)");
+    }
+
+    /// A machine on which no program starts.
+    fn nothing_starts(_: &mut Command) -> std::io::Result<Output> {
+        Err(std::io::ErrorKind::NotFound.into())
+    }
+
+    #[test]
+    fn a_command_without_a_compiler_fails_and_a_pass_records_it() {
+        let said = |name: &str| {
+            let arguments = FuzzArguments { seconds: 1, target: Some(name.into()), seed: 1 };
+            run(&nothing_starts, &arguments).unwrap_err().to_string()
+        };
+        assert_eq!(said("gguf"), "the targets cannot be built here");
+        let all = "chat, code_object, container, gguf, golden, isa_decode, pm4_stream, print, program, safetensors, \
+                   script, topology";
+        assert_eq!(said("guff"), format!("there is no such target; the targets are: {all}"));
+        let names =
+            |name| chosen(name).unwrap().iter().map(|target| target.name).collect::<Vec<_>>().join(", ");
+        assert_eq!((names(Some("gguf")).as_str(), names(None).as_str()), ("gguf", all));
+
+        let mut skips = Skips::default();
+        assert!(pass(&nothing_starts, 1, &mut skips).is_ok());
+        assert!(skips.to_string().contains("skipped: fuzz: no C++ compiler"), "{skips}");
     }
 }

@@ -20,7 +20,7 @@ mod uapi;
 mod workers;
 
 use clap::{Parser, Subcommand};
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
 /// Build driver of zrt.
 #[derive(Parser)]
@@ -59,9 +59,9 @@ enum Task {
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let outcome: Result<(), Box<dyn std::error::Error>> = match &arguments.task {
-        Task::Asm(arguments) => asm::run(arguments).map_err(Into::into),
-        Task::Fuzz(arguments) => fuzz::run(arguments),
-        Task::FuzzSeeds(arguments) => fuzz::seeds::run(arguments),
+        Task::Asm(arguments) => asm::run(&asm::Tools::installed(), arguments).map_err(Into::into),
+        Task::Fuzz(arguments) => fuzz::run(&Command::output, arguments),
+        Task::FuzzSeeds(arguments) => fuzz::seeds::run(&fuzz::seeds::committed(), arguments),
         Task::Miri(arguments) => miri::run(arguments),
         Task::Mutants(arguments) => mutants::run(arguments),
         Task::Pm4Test(arguments) => pm4_test::run(arguments),

@@ -6,7 +6,7 @@ use rustix::process::{
 use std::fs::File;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
 
 /// How often a running program is polled at first, and after a while.
@@ -16,6 +16,9 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 const METADATA_LIMIT: Duration = Duration::from_secs(5 * 60);
 /// A page of x86-64.
 const PAGE_BYTES: u64 = 4096;
+
+/// What starts a program and gives what it said until it ended: [`Command::output`], or a stand-in.
+pub type Start<'a> = &'a dyn Fn(&mut Command) -> std::io::Result<Output>;
 
 /// How a program ended.
 #[derive(Clone, Copy, Debug)]

@@ -142,6 +142,15 @@ mod tests {
             registers("vcc_lo, -v3, |v4|, s7, scope:SCOPE_DEV"),
             [range('v', 3, 3), range('v', 4, 4), range('s', 7, 7)]
         );
+        // In the middle of a word there is no register.
+        assert_eq!(registers("abs4 x_v5 attr1v6 s_7"), []);
+        // A comma between brackets parts no operands.
+        let packed = ListedInstruction {
+            mnemonic: "v_pk_fma_f16".into(),
+            operands: "v1, v2, v3, v4 op_sel:[1,0,0] op_sel_hi:[0,1,1]".into(),
+            code_offset: 0,
+        };
+        assert_eq!(packed.operand_list(), ["v1", "v2", "v3", "v4 op_sel:[1,0,0] op_sel_hi:[0,1,1]"]);
     }
 
     #[test]
@@ -153,5 +162,17 @@ mod tests {
                     0x000000000000000c     34      0      2   0  0  0  is_stmt end_sequence\n";
         let line = |code_offset, line| Line { code_offset, file: 1, line };
         assert_eq!(lines(text, 12), [line(0, 33), line(8, 34)]);
+    }
+
+    #[test]
+    fn the_end_of_a_sequence_and_what_is_behind_the_code_are_no_lines() {
+        let text = "4 7 0 1 0 0 0 is_stmt\n\
+                    0x0000000000000000     33      0      1   0  0  0  is_stmt\n\
+                    0x0000000000000004     34      0      1   0  0  0  is_stmt end_sequence\n\
+                    0x0000000000000008     35      0      0   0  0  0  is_stmt\n\
+                    0x000000000000000c     36      0      1   0  0  0  is_stmt\n\
+                    0x0000000000000010     37      0      1   0  0  0  is_stmt\n";
+        let line = |code_offset, line| Line { code_offset, file: 0, line };
+        assert_eq!(lines(text, 16), [line(0, 33), line(12, 36)]);
     }
 }

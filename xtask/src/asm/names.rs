@@ -100,6 +100,7 @@ mod tests {
             "v_max_num_f32_e32 v[\\v], -|v[V_SUM]|, s4",
             ".set S_SUM, V_SUM",
             "EXP V_SUM, 4, 5",
+            "v_mov_b32_e32 v[V_SUM],s[S_SCALE]",
         ] {
             assert_eq!(instruction(good), Ok(()), "{good}");
         }
@@ -112,6 +113,10 @@ mod tests {
             "s_load_b64 s[S_KEY:KEY_END], s[4:5], 0",
             "ds_load_b32 v1, v2 offset:V_SUM",
             "s_mov_b32 s[S_SCALE, 0",
+            "s_mov_b32 s4, offsets[S_SCALE]",
+            "s_mov_b32 s4, x_s[S_SCALE]",
+            "v_mov_b32_e32 v1, bv[V_SUM]",
+            "v_mov_b32_e32 v1, op:v[V_SUM]",
         ] {
             assert!(instruction(bad).is_err(), "{bad}");
         }
@@ -127,5 +132,23 @@ mod tests {
         assert!(all(&[("S_ROW", true), ("S_ROW", false)]).is_err());
         assert!(all(&[("S_KEY", false), ("S_KEY", true)]).is_err());
         assert!(all(&[("S_ROW", true), ("S_ROW", true)]).is_err());
+    }
+
+    #[test]
+    fn what_a_macro_sets_is_its_own_until_the_macro_ends() {
+        let first = ".set S_ROW, 4 // Not .set S_KEY\n.macro A\n\t.set S_KEY, 5\n.macro B\n.endm\n\
+                     .set S_KEY, 6\n.endm\n.macro C\n.set S_KEY, 7\n.endm\n";
+        let said = |last: &str| {
+            check(&Source::made_up(&format!("{first}{last}"))).map_err(|error| error.to_string())
+        };
+        assert_eq!(said(".set V_SUM, 1\n\ts_mov_b32 s[S_ROW], 0 // S_ROW\n"), Ok(()));
+        let at = |place: &str, reason: &str| {
+            Err(format!("asm/gfx1201/made_up.s: asm/gfx1201/made_up.s:{place}: {reason}"))
+        };
+        let again = "is set again, and every file means it";
+        assert_eq!(said(".set S_ROW, 4\n"), at("11", &format!("S_ROW {again}")));
+        assert_eq!(said(".set V_SUM, 1\n.set V_SUM, 2\n"), at("12", &format!("V_SUM {again}")));
+        assert_eq!(said(".macro D\n\t.set S_ROW, 4\n.endm\n"), at("12", &format!("S_ROW {again}")));
+        assert_eq!(said("\ts_mov_b32 s4, S_ROW\n"), at("11", "S_ROW stands outside of s[...] and v[...]"));
     }
 }

@@ -199,6 +199,17 @@ impl Source {
 }
 
 #[cfg(test)]
+impl Source {
+    /// A source of one file.
+    pub fn made_up(text: &str) -> Source {
+        let line =
+            |(index, text): (usize, &str)| SourceLine { file: 0, number: index + 1, text: text.into() };
+        let lines = text.lines().enumerate().map(line).collect();
+        Source { files: vec!["asm/gfx1201/made_up.s".into()], lines }
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
@@ -227,5 +238,56 @@ mod tests {
         let root = made_up("word", "//! formats q1\n");
         let error = Kernel::all_of(&root, "a_FORMAT_b").unwrap_err().to_string();
         assert!(error.contains("NAME=VGPRS"), "{error}");
+    }
+
+    #[test]
+    fn an_instruction_is_preceded_by_its_place() {
+        let root =
+            made_up("places", ".set SIZE, 4\n.include \"body.inc\"\nLABEL:\n\tBODY v1\n  s_endpgm\n\n");
+        fs::write(root.join("asm/gfx1201/body.inc"), "// A body.\n.macro BODY r\n\tv_nop\n\\r v2\n.endm\n")
+            .unwrap();
+        let kernel = Kernel { name: "one".into(), stem: "a_FORMAT_b".into(), format: None };
+        assert_eq!(
+            Source::read(&root, &kernel).unwrap().with_locations(),
+            ".file 1 \"asm/gfx1201/a_FORMAT_b.s\"\n.file 2 \"asm/gfx1201/body.inc\"\n\
+             .set SIZE, 4\n\
+             // A body.\n.macro BODY r\n.loc 2 3\n\tv_nop\n.loc 2 4\n\\r v2\n.endm\n\
+             LABEL:\n\tBODY v1\n.loc 1 5\n  s_endpgm\n\n"
+        );
+    }
+
+    #[test]
+    fn includes_nest_four_deep() {
+        let root = made_up("deep", ".include \"1.inc\"\n");
+        let kernel = Kernel { name: "one".into(), stem: "a_FORMAT_b".into(), format: None };
+        for number in 1..=5 {
+            let path = root.join(format!("asm/gfx1201/{number}.inc"));
+            fs::write(path, format!(".include \"{}.inc\"\n", number + 1)).unwrap();
+        }
+        let refused = Source::read(&root, &kernel).unwrap_err().to_string();
+        assert_eq!(refused, "asm/gfx1201/a_FORMAT_b.s: includes nest deeper than 4");
+        fs::write(root.join("asm/gfx1201/4.inc"), "\ts_endpgm\n").unwrap();
+        let source = Source::read(&root, &kernel).unwrap();
+        let lines: Vec<(String, &str)> = source.numbered_lines().collect();
+        assert_eq!(lines, [("asm/gfx1201/4.inc:1".to_owned(), "\ts_endpgm")]);
+    }
+
+    #[test]
+    fn directives_are_read_or_told() {
+        let text = "//! parameters Copy\n//! workgroup 64 2 1\n//! vgprs 10\n//! sgprs 98\n//! lds 512\n";
+        let parameters = "Copy".to_owned();
+        let read = Directives { parameters, workgroup: [64, 2, 1], vgprs: 10, sgprs: 98, lds_bytes: 512 };
+        assert_eq!(Source::made_up(text).directives().unwrap(), read);
+        for (find, replace, reason) in [
+            ("64 2 1", "64 2", "`//! workgroup` takes three numbers, not \"64 2\""),
+            ("64 2 1", "64 2 1 1", "`//! workgroup` takes three numbers, not \"64 2 1 1\""),
+            ("64 2 1", "64 2 x", "`//! workgroup` takes three numbers, not \"64 2 x\""),
+            ("vgprs 10", "vgprs ten", "`//! vgprs` takes a number, not \"ten\""),
+            ("sgprs 98", "sgprs98", "the directive `//! sgprs` is missing"),
+            ("//! sgprs", "//! lds 4\n//! sgprs", "the directive `//! lds` stands twice"),
+        ] {
+            let error = Source::made_up(&text.replace(find, replace)).directives().unwrap_err();
+            assert_eq!(error.to_string(), format!("asm/gfx1201/made_up.s: {reason}"));
+        }
     }
 }

@@ -53,18 +53,18 @@ struct Seed {
     bytes: Vec<u8>,
 }
 
-/// Folder of a target's seeds.
-pub fn folder(target: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/seeds").join(target)
+/// The folder of the committed seeds: one for each target.
+pub fn committed() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/seeds")
 }
 
-/// Writes all seeds, or compares them with the files.
-pub fn run(arguments: &SeedArguments) -> Result<(), Box<dyn Error>> {
+/// Writes all seeds into a folder, or compares them with the files there.
+pub fn run(folder: &Path, arguments: &SeedArguments) -> Result<(), Box<dyn Error>> {
     let seeds = all()?;
     if arguments.check {
         let differing: Vec<String> = seeds
             .iter()
-            .filter(|seed| !is_committed(seed))
+            .filter(|seed| !is_in(folder, seed))
             .map(|seed| format!("{}/{}", seed.target, seed.name))
             .collect();
         if !differing.is_empty() {
@@ -72,16 +72,16 @@ pub fn run(arguments: &SeedArguments) -> Result<(), Box<dyn Error>> {
         }
     } else {
         for seed in &seeds {
-            std::fs::create_dir_all(folder(seed.target))?;
-            std::fs::write(folder(seed.target).join(&seed.name), &seed.bytes)?;
+            std::fs::create_dir_all(folder.join(seed.target))?;
+            std::fs::write(folder.join(seed.target).join(&seed.name), &seed.bytes)?;
         }
     }
     println!("{} seeds, {} bytes", seeds.len(), seeds.iter().map(|seed| seed.bytes.len()).sum::<usize>());
     Ok(())
 }
 
-fn is_committed(seed: &Seed) -> bool {
-    std::fs::read(folder(seed.target).join(&seed.name)).is_ok_and(|bytes| bytes == seed.bytes)
+fn is_in(folder: &Path, seed: &Seed) -> bool {
+    std::fs::read(folder.join(seed.target).join(&seed.name)).is_ok_and(|bytes| bytes == seed.bytes)
 }
 
 fn all() -> Result<Vec<Seed>, Box<dyn Error>> {
@@ -424,13 +424,33 @@ mod tests {
             let seeds = of(target.name);
             assert!(!seeds.is_empty(), "{}", target.name);
             for seed in seeds {
-                assert!(is_committed(&seed), "{}/{}: run `cargo xtask fuzz-seeds`", seed.target, seed.name);
+                assert!(
+                    is_in(&committed(), &seed),
+                    "{}/{}: run `cargo xtask fuzz-seeds`",
+                    seed.target,
+                    seed.name
+                );
                 assert!(seed.bytes.len() <= target.input_bytes_max, "{}/{}", seed.target, seed.name);
             }
         }
-        let committed = |target: &str| std::fs::read_dir(folder(target)).unwrap().count();
-        let count: usize = super::super::TARGETS.iter().map(|target| committed(target.name)).sum();
+        let files = |target: &str| std::fs::read_dir(committed().join(target)).unwrap().count();
+        let count: usize = super::super::TARGETS.iter().map(|target| files(target.name)).sum();
         assert_eq!(count, all().unwrap().len(), "a file in fuzz/seeds that nobody makes");
+    }
+
+    #[test]
+    fn a_check_names_the_seeds_that_differ_and_a_run_mends_them() {
+        let folder = zrt_needs::TemporaryFolder::new("seeds");
+        let said = |check| run(&folder, &SeedArguments { check }).map_err(|error| error.to_string());
+        let differ = |names: &str| Err(format!("{names} differ: run `cargo xtask fuzz-seeds`"));
+        let names: Vec<String> =
+            all().unwrap().iter().map(|seed| format!("{}/{}", seed.target, seed.name)).collect();
+        assert_eq!(said(true), differ(&names.join(", ")));
+        assert_eq!((said(false), said(true)), (Ok(()), Ok(())));
+        std::fs::write(folder.join("script/steps"), "").unwrap();
+        std::fs::remove_file(folder.join("gguf/llama")).unwrap();
+        assert_eq!(said(true), differ("script/steps, gguf/llama"));
+        assert_eq!((said(false), said(true)), (Ok(()), Ok(())));
     }
 
     #[test]

@@ -126,7 +126,12 @@ impl Programs {
         }
         let xtask = std::env::current_exe()?;
         let (differential, zrt) = (xtask.with_file_name("zrt-differential"), xtask.with_file_name("zrt"));
-        Ok(Programs { fuzzers: fuzz::build(skips)?, tests: build(TEST_TARGETS)?, differential, zrt })
+        Ok(Programs {
+            fuzzers: fuzz::build(&Command::output, skips)?,
+            tests: build(TEST_TARGETS)?,
+            differential,
+            zrt,
+        })
     }
 
     /// Programs that do not exist, for tests of what happens then.

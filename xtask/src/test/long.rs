@@ -11,6 +11,7 @@ use super::skips::Skips;
 use super::{Stage, cargo, compiled, further_passes, is_present, run_binaries, run_stage};
 use crate::{fuzz, process};
 use std::error::Error;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// Seconds for each fuzz target; the pass `fuzz` has a fraction of them.
@@ -36,7 +37,7 @@ pub fn run(tests: &mut Option<Vec<TestBinary>>, skips: &mut Skips) -> Result<(),
     rule_breakers(compiled(tests)?)?;
     run_stage(&cargo("planted mistakes", &["xtask", "mutants"]), skips)?;
     println!("== fuzz, {FUZZ_SECONDS} s for each target");
-    fuzz::pass(FUZZ_SECONDS, skips)
+    fuzz::pass(&Command::output, FUZZ_SECONDS, skips)
 }
 
 /// The cases that are left out elsewhere.

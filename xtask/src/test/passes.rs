@@ -11,6 +11,7 @@ use std::collections::BTreeSet;
 use std::error::Error;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// One pass.
 pub struct Pass {
@@ -100,7 +101,7 @@ const FUZZ_SECONDS: u32 = 30;
 const FUZZ_PASS: Pass = Pass {
     name: "fuzz",
     about: "the fuzz targets from their seeds, for a short time",
-    does: Does::Apart(|skips| crate::fuzz::pass(FUZZ_SECONDS, skips)),
+    does: Does::Apart(|skips| crate::fuzz::pass(&Command::output, FUZZ_SECONDS, skips)),
 };
 
 const MIRI_PASS: Pass = Pass {

@@ -27,11 +27,7 @@ pub(super) fn bytes() -> Vec<u8> {
         "model": {"type": "BPE", "vocab": {"O": 0, "n": 1, "On": 2}, "merges": [["O", "n"]]}
     });
     let names = ["input_layernorm", "post_attention_layernorm"];
-    folder(config, &tokenizer, &names, |name| match name {
-        name if name.contains("mlp") => "I8",
-        name if name.contains("self_attn") => "F8_E4M3",
-        _ => "F32",
-    })
+    folder(config, &tokenizer, &names, |name| if name.contains("mlp") { "I8" } else { "F8_E4M3" })
 }
 
 /// A gemma in BF16 with a tokenizer of characters.
