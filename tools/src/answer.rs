@@ -219,6 +219,21 @@ mod tests {
         (tokens, broken_off.unwrap())
     }
 
+    /// Of 60 steps the device has taken few when its answer is broken off after the first token.
+    #[test]
+    fn what_is_broken_off_is_not_computed_to_its_end() {
+        let loaded = LoadedModel::open(None).unwrap();
+        let (choice, memory) = (DeviceChoice::Virtual, MemoryOption::default());
+        let mut answerer = Answerer::open(&loaded, choice, 64, Activations::A8, &memory).unwrap();
+        let options = AnswerOptions { tokens_max: 60, sampling: SamplingOptions::default(), stops: &[] };
+        let mut stop = |_, _: Option<&LogProbabilities>| ControlFlow::Break(());
+        assert!(answerer.answer(&[5, 6], &options, &Interrupt::ignored(), &mut stop).unwrap());
+        let Runner::Session(session) = &answerer.runner else { panic!("a device runs it") };
+        assert_eq!((session.groups(), session.unfinished_count()), (Some(VIRTUAL_GROUPS), 0));
+        assert!(session.status().unwrap().epoch < 30, "{:?}", session.status());
+        answerer.close().unwrap();
+    }
+
     fn open(loaded: &LoadedModel, choice: DeviceChoice) -> Answerer {
         Answerer::open(loaded, choice, 8, Activations::A8, &MemoryOption::default()).unwrap()
     }

@@ -31,7 +31,16 @@ pub fn read(path: &Path, limit: u64) -> Result<Vec<u8>, ReadError> {
     }
     let mut bytes = Vec::new();
     bytes.try_reserve_exact(said as usize).map_err(Error::other)?;
-    file.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
+    read_on(file, bytes, limit)
+}
+
+/// All bytes of what has no path, at most `limit`.
+pub fn read_stream(stream: impl Read, limit: u64) -> Result<Vec<u8>, ReadError> {
+    read_on(stream, Vec::new(), limit)
+}
+
+fn read_on(stream: impl Read, mut bytes: Vec<u8>, limit: u64) -> Result<Vec<u8>, ReadError> {
+    stream.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
     match bytes.len() as u64 > limit {
         true => Err(ReadError::TooLong),
         false => Ok(bytes),
@@ -51,5 +60,7 @@ mod tests {
         assert_eq!(read(here, all.len() as u64).unwrap(), all);
         assert!(matches!(read(here, all.len() as u64 - 1), Err(ReadError::TooLong)));
         assert!(matches!(read(Path::new("absent"), 1), Err(ReadError::System(_))));
+        assert_eq!(read_stream(&b"four"[..], 4).unwrap(), b"four");
+        assert!(matches!(read_stream(&b"fives"[..], 4), Err(ReadError::TooLong)));
     }
 }

@@ -61,3 +61,20 @@ impl Drop for Progress {
         self.bar.finish_and_clear();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bar_shows_what_it_is_told_until_it_is_dropped() {
+        let progress = Progress::new("reading", 10, Unit::Tokens);
+        progress.set(3);
+        let bar = progress.bar.clone();
+        assert_eq!((bar.position(), bar.length()), (3, Some(10)));
+        progress.set_of(4, 20);
+        assert_eq!((bar.position(), bar.length(), bar.is_finished()), (4, Some(20), false));
+        drop(progress);
+        assert!(bar.is_finished());
+    }
+}

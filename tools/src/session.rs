@@ -283,6 +283,14 @@ mod tests {
         assert_eq!((of_session.tokens[0], of_session.value.len() > 1), (5, true));
     }
 
+    #[test]
+    fn a_session_on_the_virtual_device_says_so() {
+        let loaded = LoadedModel::open(None).unwrap();
+        let memory = MemoryOption::default();
+        let session = Session::open(&loaded, DeviceChoice::Virtual, 4, Activations::F32, &memory).unwrap();
+        assert!(session.is_virtual() && !session.is_cpu() && session.device().contains("R9700"));
+    }
+
     /// What an executor shows of a prompt of two tokens.
     #[derive(Debug, PartialEq)]
     struct Seen {

@@ -13,7 +13,7 @@ pub fn standard_deviation(samples: &[f64]) -> f64 {
         return 0.0;
     }
     let centre = mean(samples);
-    let squares: f64 = samples.iter().map(|sample| (sample - centre) * (sample - centre)).sum();
+    let squares: f64 = samples.iter().map(|sample| (sample - centre).powi(2)).sum();
     (squares / (samples.len() - 1) as f64).sqrt()
 }
 

@@ -5,7 +5,6 @@
 
 use crate::bounded_read::{self, ReadError};
 use crate::error::ToolError;
-use std::io::Read;
 use std::path::Path;
 
 /// Maximum number of bytes: more than the context of any model holds.
@@ -15,8 +14,10 @@ const BYTES_MAX: u64 = 1 << 24;
 pub fn read(path: &Path) -> Result<String, ToolError> {
     let name =
         || if is_standard_input(path) { "standard input".to_owned() } else { path.display().to_string() };
-    let bytes =
-        if is_standard_input(path) { read_standard_input() } else { bounded_read::read(path, BYTES_MAX) };
+    let bytes = match is_standard_input(path) {
+        true => bounded_read::read_stream(std::io::stdin().lock(), BYTES_MAX),
+        false => bounded_read::read(path, BYTES_MAX),
+    };
     let bytes = bytes.map_err(|error| match error {
         ReadError::System(source) => ToolError::Read { path: name(), source },
         ReadError::TooLong => ToolError::TooLong { path: name(), limit: BYTES_MAX },
@@ -33,12 +34,6 @@ pub fn read(path: &Path) -> Result<String, ToolError> {
 
 fn is_standard_input(path: &Path) -> bool {
     path.as_os_str() == "-"
-}
-
-fn read_standard_input() -> Result<Vec<u8>, ReadError> {
-    let mut bytes = Vec::new();
-    std::io::stdin().lock().take(BYTES_MAX + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > BYTES_MAX { Err(ReadError::TooLong) } else { Ok(bytes) }
 }
 
 #[cfg(test)]

@@ -60,9 +60,10 @@ mod tests {
     #[test]
     fn each_unit_begins_where_the_last_one_ends() {
         assert_eq!(
-            [1023, 1024, 1 << 20, 34_208_743_424].map(bytes),
-            ["1023 B", "1.00 KiB", "1.00 MiB", "31.86 GiB"]
+            [1023, 1024, 1 << 20, 1 << 30, 34_208_743_424].map(bytes),
+            ["1023 B", "1.00 KiB", "1.00 MiB", "1.00 GiB", "31.86 GiB"]
         );
+        assert_eq!([1_000_000, 1_000_000_000].map(count), ["1.00 M", "1.00 B"]);
         assert_eq!([260_032, 7_345_408, 1_235_814_400].map(count), ["260.03 K", "7.35 M", "1.24 B"]);
     }
 }

@@ -257,6 +257,7 @@ mod tests {
         for parameter in PARAMETERS {
             let Parameter { name, low, typical, high, source, .. } = *parameter;
             assert!(low <= typical && typical <= high && low >= 0.0, "{name}");
+            assert_eq!(parameter.is_range(), low != high, "{name}");
             assert!(source.len() > 10, "{name} has no source");
             let is_estimate = source.contains("estimate");
             assert!(is_estimate || source.chars().any(char::is_uppercase) || source.contains('§'), "{name}");

@@ -298,6 +298,13 @@ mod tests {
         assert_eq!(bounds(&unit, &spread(64.0, 1.0), Level::Memory, &card()).time_us, 40.0);
     }
 
+    /// What does nothing, and is not launched either, is not bound by its launch.
+    #[test]
+    fn a_launch_binds_what_is_shorter_than_it() {
+        let of = |dispatches| predict(&Work::default(), &spread(64.0, 1.0), 0.0, dispatches).bound;
+        assert_eq!((of(0.0) == Bound::HandOver, of(1.0)), (false, Bound::HandOver));
+    }
+
     /// By hand: 64 units of 6 MB at 600 GB/s are 640 µs; each unit loads 48,000 lines in 24 µs.
     #[test]
     fn bandwidth_alone_takes_the_bytes() {

@@ -85,14 +85,19 @@ mod tests {
 
     /// Launches of `double` in so many groups of two waves each, over one buffer.
     fn sequence(groups: &[u32], buffer_bytes: u64) -> Sequence<'static> {
+        launches(&groups.iter().map(|groups| (*groups, 64)).collect::<Vec<_>>(), buffer_bytes)
+    }
+
+    /// The same of so many groups of so many work-items.
+    fn launches(shapes: &[(u32, u32)], buffer_bytes: u64) -> Sequence<'static> {
         let bytes: Vec<u8> =
             crate::double_object::DOUBLE_OBJECT.iter().flat_map(|word| word.to_le_bytes()).collect();
-        let launch = |groups: &u32| {
+        let launch = |&(groups, items): &(u32, u32)| {
             Action::Dispatch(Dispatch {
                 label: String::new(),
                 program: 0,
                 kernel: 0,
-                geometry: Geometry::new([*groups, 1, 1], [64, 1, 1]),
+                geometry: Geometry::new([groups, 1, 1], [items, 1, 1]),
                 arguments: Vec::new(),
                 waits: true,
             })
@@ -104,7 +109,7 @@ mod tests {
             content: Content::Zeros(buffer_bytes),
             is_read_only: false,
         };
-        let launches = groups.iter().map(launch);
+        let launches = shapes.iter().map(launch);
         Sequence {
             programs: vec![Cow::Owned(Program::parse(&bytes).unwrap())],
             buffers: vec![buffer],
@@ -134,6 +139,15 @@ mod tests {
         let large = of_launches(&profile, &sequence(&[3, 5], 1 << 30)).unwrap();
         assert!((large.bounds.bandwidth_us - 10.0).abs() < 1e-9, "{large:?}");
         assert!(of_launches(&profile, &sequence(&[], 1)).is_none());
+    }
+
+    /// By hand, of 32 waves on a compute unit: 16 groups of 2, one of 21, one of 32. Each of the three groups has a compute
+    /// unit of its own, with two SIMDs.
+    #[test]
+    fn the_launch_that_leaves_most_waves_free_stands_for_all() {
+        let profile = Profile { opcodes: [("v_add_f32_e32".to_owned(), 1000)].into(), ..Profile::default() };
+        let found = of_launches(&profile, &launches(&[(1, 64), (1, 21 * 32), (1, 1024)], 4)).unwrap();
+        assert_eq!(found.waves_per_simd, 10.5, "{found:?}");
     }
 
     #[test]

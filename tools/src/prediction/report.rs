@@ -144,14 +144,18 @@ pub fn predict(
                     (context, rows),
                 )?);
             }
-            // As few steps as a session can take, of equal length.
-            let rows = context.div_ceil(context.div_ceil(CHUNK_ROWS_MAX));
-            // The step in the middle of the prompt stands for all of them.
-            let rows = StepRows::Prompt { rows, position: (context - rows) / 2 };
+            let rows = middle_step(context);
             records.push(record(&mut samples, subject, activations, (kv_format, groups), (context, rows))?);
         }
     }
     Ok(records)
+}
+
+/// Of a prompt that fills a context, in as few steps as a session can take, of equal length: the one in the middle stands
+/// for all of them.
+fn middle_step(context: u32) -> StepRows {
+    let rows = context.div_ceil(context.div_ceil(CHUNK_ROWS_MAX));
+    StepRows::Prompt { rows, position: (context - rows) / 2 }
 }
 
 /// The modes in which the steps of a model differ: f16 is as f32 where no weight is of 16-bit floats, and so are a8 and
@@ -302,6 +306,13 @@ mod tests {
         let of = |shape: Shape| modes(&shape.model().unwrap()).collect::<Vec<_>>();
         assert_eq!(of(QWEN3_0_6B_BF16), [F32, F16]);
         assert_eq!(of(QWEN3_0_6B_Q8_0), [F32, A8, A16]);
+    }
+
+    /// A session takes at most 512 rows in a step.
+    #[test]
+    fn the_step_in_the_middle_stands_for_a_prompt() {
+        let of = |rows, position| StepRows::Prompt { rows, position };
+        assert_eq!([512, 2048, 1000].map(middle_step), [of(512, 0), of(512, 768), of(500, 250)]);
     }
 
     /// The model inside the program is small enough for a test: all its steps, from the real kernels.

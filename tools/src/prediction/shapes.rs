@@ -321,6 +321,13 @@ mod tests {
         let counts = RELEASES.map(|shape| shape.model().unwrap().parameter_count());
         assert_eq!([counts[0], counts[2], counts[3]], [8_030_261_248, 23_572_403_200, 32_762_123_264]);
         assert!((11_500_000_000..12_187_325_040).contains(&counts[1]), "{}", counts[1]);
+        // None but Gemma 3 attends within a window.
+        let windows = RELEASES.map(|shape| {
+            let model = shape.model().unwrap();
+            let key = format!("{}.attention.sliding_window", model.config.architecture.name());
+            model.gguf.metadata.u32(&key).ok()
+        });
+        assert_eq!(windows, [None, Some(1024), None, None]);
     }
 
     /// The figures of decision 49, in MiB: values of steps of 128 and of 512 rows.
