@@ -2,7 +2,6 @@
 //! environment of the process.
 
 use crate::TemporaryFolder;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
@@ -27,7 +26,10 @@ fn everything_is_asked_for() {
 fn ask(folder: &Path, variables: &[(&str, &str)]) -> (Vec<String>, String) {
     let record = folder.join("record");
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", ASKING, "--ignored", "--nocapture", "--test-threads", "1"]).env_clear();
+    command.args(["--exact", ASKING, "--ignored", "--nocapture", "--test-threads", "1"]);
+    for name in [crate::MODELS, crate::HEADERS, crate::SMOLLM2, crate::REQUIRE_LLVM] {
+        command.env_remove(name);
+    }
     command.env("PATH", folder).env(crate::SKIPS, &record).envs(variables.iter().copied());
     let output = command.output().unwrap();
     let said = String::from_utf8(output.stdout).unwrap();
@@ -35,13 +37,6 @@ fn ask(folder: &Path, variables: &[(&str, &str)]) -> (Vec<String>, String) {
     let answers = ["models ", "smollm2 ", "headers ", "model ", "programs ", "nightly "];
     let is_answer = |line: &&str| answers.iter().any(|answer| line.starts_with(answer));
     (said.lines().filter(is_answer).map(str::to_owned).collect(), std::fs::read_to_string(record).unwrap())
-}
-
-/// Puts a program there.
-fn program(folder: &Path, name: &str, script: &str) {
-    let path = folder.join(name);
-    std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
 }
 
 /// A variable that is empty is as good as none.
@@ -73,12 +68,12 @@ fn an_environment_with_everything_gives_it() {
     let path = folder.to_str().unwrap();
     let model = format!("{path}/a.gguf");
     std::fs::write(&model, "").unwrap();
-    program(&folder, "zrt-made-up", "test \"$*\" = --version");
-    program(&folder, "rustc", &format!("test \"$*\" = '+nightly --print sysroot' && echo {path}"));
+    folder.program("zrt-made-up", "test \"$*\" = --version");
+    folder.program("rustc", &format!("test \"$*\" = '+nightly --print sysroot' && echo {path}"));
     let fetched = format!(
         "+nightly fetch --locked --quiet --manifest-path {path}/lib/rustlib/src/rust/library/Cargo.toml"
     );
-    program(&folder, "cargo", &format!("test \"$*\" = '{fetched}'"));
+    folder.program("cargo", &format!("test \"$*\" = '{fetched}'"));
     let variables =
         [(crate::MODELS, path), (crate::HEADERS, path), (crate::SMOLLM2, &model), (crate::REQUIRE_LLVM, "1")];
     let expected = |nightly| {
@@ -102,7 +97,7 @@ fn an_environment_with_everything_gives_it() {
     let (given, record) = ask(&folder, &variables);
     assert_eq!(given, expected(true));
     assert_eq!(record, format!("{ASKING}\tit says no\n"));
-    program(&folder, "cargo", "exit 1");
+    folder.program("cargo", "exit 1");
     let (given, record) = ask(&folder, &variables);
     assert_eq!(given, expected(false));
     assert!(record.contains("cargo cannot fetch what the nightly's sources"), "{record}");

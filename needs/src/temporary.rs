@@ -5,6 +5,7 @@
 
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A folder in the place for temporary files. It stands for its path.
@@ -25,6 +26,19 @@ impl TemporaryFolder {
         std::fs::remove_dir_all(&path).ok();
         std::fs::create_dir_all(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         TemporaryFolder(path)
+    }
+
+    /// Puts a program there, or in a folder of it: a script for the shell. Another process writes it: what this one has
+    /// open for writing, a process that another case starts at the same time holds too, and a program that somebody has
+    /// open for writing cannot be started.
+    ///
+    /// # Panics
+    /// If it cannot be written.
+    pub fn program(&self, name: &str, script: &str) {
+        let text = format!("#!/bin/sh\n{script}\n");
+        let write = "printf %s \"$1\" > \"$2\" && chmod 755 \"$2\"";
+        let status = Command::new("sh").args(["-c", write, "sh", &text]).arg(self.0.join(name)).status();
+        assert!(status.is_ok_and(|status| status.success()), "{name} cannot be written");
     }
 }
 
@@ -66,5 +80,17 @@ mod tests {
         });
         assert!(failed.join().is_err());
         assert!(!path.exists() && other.exists());
+    }
+
+    #[test]
+    fn a_program_runs_its_script_with_the_arguments_it_is_given() {
+        let folder = TemporaryFolder::new("program");
+        folder.program("made-up", "echo \"$#: $*\"\nexit 3");
+        let output = Command::new(folder.join("made-up")).args(["one", "two three"]).output().unwrap();
+        assert_eq!(
+            (output.stdout.as_slice(), output.status.code()),
+            (b"2: one two three\n".as_slice(), Some(3))
+        );
+        assert!(std::panic::catch_unwind(|| folder.program("no/such/folder", "")).is_err());
     }
 }
