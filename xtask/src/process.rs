@@ -101,7 +101,7 @@ pub fn wait_group(command: &mut Command, limits: Limits) -> std::io::Result<Ende
     // The group has the number of its first process.
     let group = Pid::from_child(&child);
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64);
-    let processor_s = Some((limits.time.as_secs() + 1) * cores);
+    let processor_s = Some(processor_s(limits.time, cores));
     let limit = Rlimit { current: processor_s, maximum: processor_s };
     // It may have ended already.
     prlimit(Some(group), Resource::Cpu, limit).ok();
@@ -121,6 +121,11 @@ pub fn wait_group(command: &mut Command, limits: Limits) -> std::io::Result<Ende
         Some(Some(ended)) => ended,
         None => Ended::TookTooLong(limits.time),
     })
+}
+
+/// The processor time that a program may take which ends in `time`: all of it on each core, and what is left of a second.
+fn processor_s(time: Duration, cores: u64) -> u64 {
+    (time.as_secs() + 1) * cores
 }
 
 /// [`wait_group`] with what the program wrote, which goes through two files: `kept`, with two extensions.
@@ -147,8 +152,13 @@ fn until<T>(
             return Ok(None);
         }
         std::thread::sleep(pause);
-        pause = (pause * 3 / 2).min(POLL_INTERVAL);
+        pause = longer(pause);
     }
+}
+
+/// The pause after `pause`.
+fn longer(pause: Duration) -> Duration {
+    (pause * 3 / 2).min(POLL_INTERVAL)
 }
 
 /// Memory of a running process; zero if it has ended.
@@ -205,6 +215,34 @@ mod tests {
         let said = listen(&mut sh("echo one; echo two >&2; exit 3"), &folder.join("kept"), limits).unwrap();
         assert_eq!((said.output.as_str(), said.errors.as_str()), ("one\n", "two\n"));
         assert_eq!(said.ended.failure().as_deref(), Some("exit status: 3"));
+    }
+
+    #[test]
+    fn a_program_may_use_all_cores_until_its_time_is_over() {
+        assert_eq!(processor_s(Duration::from_secs(60), 2), 122);
+        assert_eq!(processor_s(Duration::from_millis(1500), 1), 2);
+        assert_eq!(processor_s(Duration::ZERO, 16), 16);
+    }
+
+    /// The end of a program is noticed after at most one and a half times as long as it took, and a millisecond.
+    #[test]
+    fn pauses_between_polls_grow_slowly_up_to_the_longest() {
+        let (mut pause, mut waited) = (FIRST_POLL, Duration::ZERO);
+        while pause < POLL_INTERVAL {
+            waited += pause;
+            let next = longer(pause);
+            assert!(next > pause && next <= FIRST_POLL + waited / 2, "{next:?} after {waited:?}");
+            pause = next;
+        }
+        assert_eq!(longer(POLL_INTERVAL), POLL_INTERVAL);
+    }
+
+    #[test]
+    fn the_memory_of_a_process_is_counted_in_bytes() {
+        let held = vec![1u8; 8 << 20];
+        let bytes = resident_bytes(rustix::process::getpid());
+        assert!(bytes >= 8 << 20, "{bytes}");
+        assert!(std::hint::black_box(held).iter().all(|byte| *byte == 1));
     }
 
     #[test]

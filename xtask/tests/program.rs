@@ -68,3 +68,51 @@ fn structures_are_generated_by_a_program_with_the_generator() {
     let failed = "xtask: `cargo run --package xtask --features uapi` failed\n";
     assert_eq!(complaint("false", &["uapi", "--headers", headers]), failed);
 }
+
+/// How `xtask miri` ends where rustup is this script: what it prints, and its complaint.
+fn miri(script: &str, arguments: &[&str], required: Option<&str>) -> (String, String) {
+    let folder = TemporaryFolder::new("rustup");
+    folder.program("rustup", script);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_xtask"));
+    command.arg("miri").args(arguments).env("PATH", &*folder).env_remove("ZRT_REQUIRE_MIRI");
+    let output = command.envs(required.map(|value| ("ZRT_REQUIRE_MIRI", value))).output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (text(output.stdout), text(output.stderr))
+}
+
+const PASSED: &str = "case \"$*\" in *test*) echo 'test result: ok. 2 passed; 0 failed' ;; esac";
+
+#[test]
+fn miri_runs_every_row_or_the_subset() {
+    let packages = |printed: &str| -> Vec<String> {
+        printed
+            .lines()
+            .filter_map(|line| line.strip_prefix("   zrt-")?.split(' ').next().map(str::to_owned))
+            .collect()
+    };
+    let (printed, complaint) = miri(PASSED, &[], None);
+    assert_eq!(packages(&printed), ["mem", "kmd", "ring", "pm4", "isa", "loader"], "{complaint}");
+    assert_eq!(printed.matches("   2 tests took ").count(), 6, "{printed}");
+    assert!(printed.ends_with("== skipped: 0\n"), "{printed}");
+    assert_eq!(packages(&miri(PASSED, &["--subset"], Some("1")).0), ["mem", "kmd"]);
+}
+
+#[test]
+fn miri_fails_with_what_the_tests_said_and_where_none_ran() {
+    let failed = "case \"$*\" in *test*) echo 'it is undefined'; exit 3 ;; esac";
+    let said = "xtask: it is undefined\n\nMiri on zrt-mem failed (exit status: 3)\n";
+    assert_eq!(miri(failed, &[], None).1, said);
+    let none = "case \"$*\" in *test*) echo 'test result: ok. 0 passed; 0 failed' ;; esac";
+    let said = "xtask: test result: ok. 0 passed; 0 failed\n\nMiri on zrt-mem: no test ran\n";
+    assert_eq!(miri(none, &[], None).1, said);
+}
+
+#[test]
+fn miri_that_is_absent_is_skipped_or_fails_if_it_is_promised() {
+    let remedy = "`rustup toolchain install nightly --component miri --component rust-src`";
+    let absent =
+        format!("   skipped: miri: no nightly toolchain with Miri is installed: {remedy}\n== skipped: 1\n");
+    assert_eq!(miri("exit 1", &[], None), (absent, String::new()));
+    let promised = format!("xtask: Miri is not installed, and ZRT_REQUIRE_MIRI asks for it: {remedy}\n");
+    assert_eq!(miri("exit 1", &[], Some("1")).1, promised);
+}
