@@ -14,10 +14,12 @@ mod long;
 pub mod passes;
 mod processor_time;
 pub mod skips;
+#[cfg(test)]
+mod tests;
 
 pub use binaries::{TestBinary, build, cases};
 
-use crate::{process, tidy};
+use crate::process;
 use binaries::{ALL_TESTS, Job, Surroundings};
 use clap::Args;
 use left_out::Part;
@@ -152,8 +154,7 @@ fn suite(
 /// What is checked without running anything of ours.
 fn static_checks(skips: &mut Skips) -> Result<(), Box<dyn Error>> {
     run_stage(&cargo("format", &["fmt", "--all", "--check"]), skips)?;
-    println!("== tidy");
-    tidy::run(&tidy::repository())?;
+    run_stage(&task("tidy", &["tidy"], None), skips)?;
     let lints = ["clippy", "--locked", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"];
     run_stage(&cargo("lints", &lints), skips)?;
     let documentation = cargo("documentation", &["doc", "--locked", "--workspace", "--no-deps", "--quiet"]);
@@ -301,7 +302,13 @@ fn folder_of(pass: &Pass) -> PathBuf {
 
 /// Where all passes keep their files.
 fn scratch_folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/passes")
+    target_folder().join("passes")
+}
+
+/// Where cargo keeps what it compiles.
+fn target_folder() -> PathBuf {
+    let named = std::env::var_os("CARGO_TARGET_DIR").and_then(|named| std::path::absolute(named).ok());
+    named.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../target"))
 }
 
 fn cargo(name: &'static str, arguments: &[&str]) -> Stage {

@@ -12,6 +12,7 @@ use serde_json::Value;
 use std::error::Error;
 use std::ffi::OsString;
 use std::fs::File;
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -186,7 +187,8 @@ fn wait_for(job: &Job<'_>, output_path: &Path, skips_path: &Path) -> Result<Opti
         .stdout(output.try_clone()?)
         .stderr(output);
     if std::env::var_os(TEST_THREADS).is_none() {
-        command.env(TEST_THREADS, test_threads().to_string());
+        let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+        command.env(TEST_THREADS, test_threads(cores).to_string());
     }
     command.env(skips::VARIABLE, std::path::absolute(skips_path)?);
     for (variable, value) in surroundings.environment {
@@ -199,8 +201,8 @@ fn wait_for(job: &Job<'_>, output_path: &Path, skips_path: &Path) -> Result<Opti
 }
 
 /// Threads of one binary's harness.
-fn test_threads() -> usize {
-    std::thread::available_parallelism().map_or(1, |cores| (cores.get() / BINARIES_AT_A_TIME).max(1))
+fn test_threads(cores: usize) -> usize {
+    (cores / BINARIES_AT_A_TIME).max(1)
 }
 
 #[cfg(test)]
@@ -215,25 +217,66 @@ mod tests {
         let binary = parse_message(&message).unwrap();
         assert!(binary.is("engine/gguf") && !binary.is("engine/plan") && !binary.is("gguf"));
         assert_eq!(binary.directory, Path::new("/r/engine"));
+        assert!(
+            !binary.is_bench
+                && parse_message(&message.replace("[\"test\"]", "[\"bench\"]")).unwrap().is_bench
+        );
         assert_eq!(parse_message(&message.replace("\"test\":true", "\"test\":false")), None);
         assert_eq!(parse_message(&message.replace("\"/r/t/gguf-1\"", "null")), None);
         assert_eq!(parse_message("warning: not a message"), None);
     }
 
-    fn shell(name: &str, script: &str) -> Result<RanBinary, String> {
-        let binary = TestBinary {
+    /// A shell that stands for a test binary.
+    fn made_up(name: &str) -> TestBinary {
+        TestBinary {
             folder: "made-up".into(),
             target: name.into(),
             is_bench: false,
             executable: "/bin/sh".into(),
             directory: std::env::temp_dir(),
-        };
+        }
+    }
+
+    fn run_part(name: &str, arguments: &[&str], part: Part) -> Result<RanBinary, Box<dyn Error>> {
         let folder = zrt_needs::TemporaryFolder::new("binaries");
-        let output_folder = folder.to_path_buf();
         let environment = [("ZRT_ONE", Some("1".into())), ("HOME", None)];
-        let surroundings =
-            Surroundings { environment: &environment, label: "", output_folder, part: Part::Short };
-        run_one(&Job { binary: &binary, arguments: &["-c", script], surroundings: &surroundings })
+        let output_folder = folder.join("output");
+        let surroundings = Surroundings { environment: &environment, label: "", output_folder, part };
+        let binary = made_up(name);
+        let mut ran = run(&[Job { binary: &binary, arguments, surroundings: &surroundings }])?;
+        Ok(ran.remove(0))
+    }
+
+    fn shell(name: &str, script: &str) -> Result<RanBinary, String> {
+        run_part(name, &["-c", script], Part::Short).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_binary_is_whole_if_nothing_chose_among_its_cases() {
+        let is_whole = |arguments: &[&str], part| run_part("whole", arguments, part).unwrap().is_whole;
+        assert!(is_whole(&[], Part::Short));
+        assert!(!is_whole(&["-c", ":"], Part::Short));
+        assert!(!is_whole(&[], Part::Long) && !is_whole(&["-c", ":"], Part::Long));
+    }
+
+    /// Less by less than one thread for each binary, except that each has one.
+    #[test]
+    fn all_binaries_at_a_time_have_as_many_threads_as_there_are_cores() {
+        for (cores, threads) in [(1, 1), (2, 1), (3, 1), (5, 1), (6, 2), (12, 4), (16, 5), (128, 42)] {
+            assert_eq!(test_threads(cores), threads, "{cores}");
+        }
+    }
+
+    #[test]
+    fn a_program_lies_two_folders_above_the_tests() {
+        let folder = zrt_needs::TemporaryFolder::new("program");
+        let program = folder.join("zrt");
+        let tests = [TestBinary { executable: folder.join("deps/gguf-1"), ..made_up("gguf") }];
+        let missing = format!("{}: not compiled with the tests", program.display());
+        assert_eq!(built_program(&tests, "zrt"), Err(missing));
+        std::fs::write(&program, "").unwrap();
+        assert_eq!(built_program(&tests, "zrt").as_deref(), Ok(program.to_str().unwrap()));
+        assert_eq!(built_program(&[], "zrt"), Err("there are no tests".to_owned()));
     }
 
     #[test]

@@ -4,10 +4,9 @@
 
 use super::binaries::{self, Job, Surroundings, build};
 use super::left_out::Part;
-use super::scratch_folder;
 use super::skips::Skips;
+use super::{scratch_folder, target_folder};
 use std::error::Error;
-use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// Crates whose unit tests run as delivered: those that compute or read formats. `vgpu` is not among them: it is
@@ -104,7 +103,7 @@ pub fn minimum_rust(skips: &mut Skips) -> Result<(), Box<dyn Error>> {
     if !is_in_use {
         // Of the compiled code only macros run.
         check.args(["--config", "profile.dev.package.\"*\".opt-level=0", "--target-dir"]);
-        check.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/minimum-rust"));
+        check.arg(target_folder().join("minimum-rust"));
     }
     // Set by the cargo that started us, and of another version.
     check.env_remove("RUSTC").env_remove("RUSTDOC").env_remove("CARGO").env_remove("RUSTUP_TOOLCHAIN");
@@ -119,6 +118,7 @@ pub fn minimum_rust(skips: &mut Skips) -> Result<(), Box<dyn Error>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::Path;
 
     #[test]
     fn the_oldest_toolchain_is_the_first_of_its_version() {
