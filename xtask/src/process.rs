@@ -123,7 +123,7 @@ pub fn wait_group(command: &mut Command, limits: Limits) -> std::io::Result<Ende
     })
 }
 
-/// The processor time that a program may take which ends in `time`: all of it on each core, and what is left of a second.
+/// The processor time that a program may take which ends in `time`: all of it on each core, rounded up.
 fn processor_s(time: Duration, cores: u64) -> u64 {
     (time.as_secs() + 1) * cores
 }

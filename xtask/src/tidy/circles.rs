@@ -17,17 +17,6 @@ const MEANT: &[(&[&str], &str)] = &[
         "an operation has its executor, which runs it on the machine, which has the operations",
     ),
     (
-        &[
-            "xtask/src/test.rs",
-            "xtask/src/test/apart.rs",
-            "xtask/src/test/builds.rs",
-            "xtask/src/test/long.rs",
-            "xtask/src/test/passes.rs",
-            "xtask/src/tidy.rs",
-        ],
-        "the suite runs `tidy`, which checks the table of the suite's passes",
-    ),
-    (
         &["xtask/src/test/binaries.rs", "xtask/src/test/left_out.rs"],
         "a binary runs without the cases that are left out, which are counted by asking the binary",
     ),
