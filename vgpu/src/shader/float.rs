@@ -159,7 +159,7 @@ impl Format {
     }
 
     /// The encoding, with a denormal replaced by zero of its sign if the environment flushes results.
-    pub fn flush_result(self, bits: u64, environment: Environment) -> u64 {
+    fn flush_result(self, bits: u64, environment: Environment) -> u64 {
         if environment.flush_results && self.is_denormal(bits) { bits & self.sign_bit() } else { bits }
     }
 

@@ -3,8 +3,8 @@
 //! Contract: pure functions. Format numbers and names are those of LLVM 19 for gfx12 (`BUF_FMT_…`); a name lists
 //! its components from the most significant bits down, so that X is the last. All formats are covered except the
 //! two with packed small floats (`10_11_11_FLOAT`, `11_11_10_FLOAT`). A normalised load returns the nearest f32 of
-//! the fraction. Stores are a **model**, because the card's rounding is not documented: to nearest even, saturated,
-//! NaN as 0; integers keep what their range allows.
+//! the fraction. Stores are a **model**, because the card's rounding is not documented: normalised to nearest even,
+//! scaled toward zero, both saturated, NaN as 0; integers keep what their range allows.
 
 use crate::shader::float::{half_to_single, single_to_half};
 
@@ -219,6 +219,308 @@ mod tests {
             missing, expected,
             "the invalid one, packed small floats, and what is not a number of six bits"
         );
+    }
+
+    /// All names, by number.
+    const NAMES: [&str; 64] = [
+        "",
+        "8_UNORM",
+        "8_SNORM",
+        "8_USCALED",
+        "8_SSCALED",
+        "8_UINT",
+        "8_SINT", //
+        "16_UNORM",
+        "16_SNORM",
+        "16_USCALED",
+        "16_SSCALED",
+        "16_UINT",
+        "16_SINT",
+        "16_FLOAT", //
+        "8_8_UNORM",
+        "8_8_SNORM",
+        "8_8_USCALED",
+        "8_8_SSCALED",
+        "8_8_UINT",
+        "8_8_SINT", //
+        "32_UINT",
+        "32_SINT",
+        "32_FLOAT", //
+        "16_16_UNORM",
+        "16_16_SNORM",
+        "16_16_USCALED",
+        "16_16_SSCALED",
+        "16_16_UINT",
+        "16_16_SINT",
+        "16_16_FLOAT", //
+        "",
+        "", //
+        "10_10_10_2_UNORM",
+        "10_10_10_2_SNORM",
+        "10_10_10_2_UINT",
+        "10_10_10_2_SINT", //
+        "2_10_10_10_UNORM",
+        "2_10_10_10_SNORM",
+        "2_10_10_10_USCALED",
+        "2_10_10_10_SSCALED",
+        "2_10_10_10_UINT",
+        "2_10_10_10_SINT", //
+        "8_8_8_8_UNORM",
+        "8_8_8_8_SNORM",
+        "8_8_8_8_USCALED",
+        "8_8_8_8_SSCALED",
+        "8_8_8_8_UINT",
+        "8_8_8_8_SINT", //
+        "32_32_UINT",
+        "32_32_SINT",
+        "32_32_FLOAT", //
+        "16_16_16_16_UNORM",
+        "16_16_16_16_SNORM",
+        "16_16_16_16_USCALED",
+        "16_16_16_16_SSCALED",
+        "16_16_16_16_UINT",
+        "16_16_16_16_SINT",
+        "16_16_16_16_FLOAT", //
+        "32_32_32_UINT",
+        "32_32_32_SINT",
+        "32_32_32_FLOAT", //
+        "32_32_32_32_UINT",
+        "32_32_32_32_SINT",
+        "32_32_32_32_FLOAT",
+    ];
+
+    /// Widths from X up, and what the components are.
+    fn parse(name: &str) -> (Vec<u32>, &str) {
+        let (widths, kind) = name.rsplit_once('_').unwrap();
+        (widths.split('_').rev().map(|bits| bits.parse().unwrap()).collect(), kind)
+    }
+
+    /// Patterns at the ends and in the middle of a width.
+    fn patterns(bits: u32) -> Vec<u32> {
+        let most = u32::MAX >> (32 - bits);
+        let half = most / 2;
+        [0, 1, 2, most / 3, half - half / 4, half, half + 1, half + 2, most - most / 5, most - 1, most]
+            .into_iter()
+            .map(|pattern| pattern & most)
+            .collect()
+    }
+
+    fn signed(pattern: u32, bits: u32) -> i64 {
+        let value = i64::from(pattern);
+        if pattern >> (bits - 1) != 0 { value - (1 << bits) } else { value }
+    }
+
+    /// Whether an f32 is the one nearest to a fraction of integers; of 16 bits at most, so that f64 is exact.
+    fn is_nearest(found: u32, numerator: i64, denominator: i64) -> bool {
+        let distance = |value: f32| (f64::from(value) * denominator as f64 - numerator as f64).abs();
+        let value = f32::from_bits(found);
+        [value.next_up(), value.next_down()].into_iter().all(|other| distance(value) <= distance(other))
+    }
+
+    #[test]
+    fn every_component_of_every_format_is_loaded_and_stored() {
+        for (number, name) in NAMES.into_iter().enumerate().filter(|(_, name)| !name.is_empty()) {
+            let format = Format::new(number as u32).unwrap();
+            let (widths, kind) = parse(name);
+            assert_eq!(format.bytes() as u32, widths.iter().sum::<u32>() / 8, "{name}");
+            let is_integer = matches!(kind, "UINT" | "SINT");
+            let one = if is_integer { 1 } else { 0x3F80_0000 };
+            assert_eq!((format.is_integer(), format.one()), (is_integer, one), "{name}");
+            let mut at = 0;
+            for (component, bits) in widths.iter().copied().enumerate() {
+                for (pattern, others) in patterns(bits).into_iter().flat_map(|p| [(p, 0), (p, u128::MAX)]) {
+                    let mask = u128::from(u32::MAX >> (32 - bits)) << at;
+                    let texel = (others & !mask | u128::from(pattern) << at).to_le_bytes();
+                    let loaded = format.load(&texel[..format.bytes()]);
+                    let (found, value) = (loaded[component], signed(pattern, bits));
+                    let (largest, half) = ((1i64 << bits) - 1, (1i64 << (bits - 1)) - 1);
+                    let right = match kind {
+                        "UNORM" => is_nearest(found, pattern.into(), largest),
+                        "SNORM" => is_nearest(found, value.max(-half), half),
+                        "USCALED" => found == (pattern as f32).to_bits(),
+                        "SSCALED" => found == (value as f32).to_bits(),
+                        "UINT" => found == pattern,
+                        "SINT" => found == value as u32,
+                        "FLOAT" if bits == 32 => found == pattern,
+                        _ => {
+                            let expected = crate::shader::valu::testing::half_value(pattern as u16);
+                            let found = f64::from(f32::from_bits(found));
+                            found == expected || found.is_nan() && expected.is_nan()
+                        }
+                    };
+                    assert!(right, "{name} {component}: {pattern:#x} is {found:#x}");
+                    let missing = widths.len()..;
+                    assert_eq!(loaded[missing.clone()], [0, 0, 0, one][missing], "{name}");
+                    // Stored again beside components that are 0. The least SNORM has two codes; NaN is not kept.
+                    let mut components = [0; COMPONENTS];
+                    components[component] = found;
+                    let again = match kind {
+                        "SNORM" if value < -half => -half as u32 & (u32::MAX >> (32 - bits)),
+                        "FLOAT" if bits == 16 && pattern & 0x7FFF > 0x7C00 => 0x7E00,
+                        _ => pattern,
+                    };
+                    let stored = u128::from_le_bytes(format.store(components));
+                    assert_eq!(stored, u128::from(again) << at, "{name} {component}: {pattern:#x}");
+                }
+                at += bits;
+            }
+        }
+    }
+
+    /// Numbers between those of a format, beyond them, and none.
+    #[test]
+    fn stores_choose_the_number_by_its_distance() {
+        let store = |name: &str, value: u32| {
+            let number = NAMES.iter().position(|other| *other == name).unwrap();
+            u128::from_le_bytes(Format::new(number as u32).unwrap().store([value, 0, 0, 0])) as u32
+        };
+        for (name, cases) in [
+            // 0.5 / 255 is no f32; half of 255 lies between 127 and 128, of which 128 is even.
+            (
+                "8_UNORM",
+                [
+                    (0.5, 128),
+                    (0.001_9, 0),
+                    (0.002, 1),
+                    (1.1, 255),
+                    (-0.3, 0),
+                    (f32::INFINITY, 255),
+                    (f32::NAN, 0),
+                ],
+            ),
+            (
+                "8_SNORM",
+                [
+                    (0.5, 64),
+                    (-0.5, 0xC0),
+                    (0.003_9, 0),
+                    (-0.004, 0xFF),
+                    (1.1, 0x7F),
+                    (-1.1, 0x81),
+                    (f32::NAN, 0),
+                ],
+            ),
+            (
+                "16_UNORM",
+                [
+                    (0.5, 0x8000),
+                    (0.000_007, 0),
+                    (0.000_008, 1),
+                    (2.0, 0xFFFF),
+                    (-1.0, 0),
+                    (1.0, 0xFFFF),
+                    (f32::NAN, 0),
+                ],
+            ),
+            (
+                "16_SNORM",
+                [
+                    (0.5, 0x4000),
+                    (-0.5, 0xC000),
+                    (1.0, 0x7FFF),
+                    (-1.0, 0x8001),
+                    (9.0, 0x7FFF),
+                    (-9.0, 0x8001),
+                    (f32::NAN, 0),
+                ],
+            ),
+            (
+                "8_USCALED",
+                [(0.99, 0), (1.0, 1), (254.99, 254), (255.0, 255), (256.0, 255), (-0.5, 0), (f32::NAN, 0)],
+            ),
+            (
+                "8_SSCALED",
+                [
+                    (-0.99, 0),
+                    (-1.5, 0xFF),
+                    (127.9, 127),
+                    (128.0, 127),
+                    (-128.0, 0x80),
+                    (-129.0, 0x80),
+                    (f32::NAN, 0),
+                ],
+            ),
+            (
+                "16_USCALED",
+                [
+                    (65534.5, 0xFFFE),
+                    (65535.0, 0xFFFF),
+                    (65536.0, 0xFFFF),
+                    (-7.0, 0),
+                    (7.5, 7),
+                    (f32::INFINITY, 0xFFFF),
+                    (f32::NAN, 0),
+                ],
+            ),
+            (
+                "16_SSCALED",
+                [
+                    (-32768.5, 0x8000),
+                    (-32767.5, 0x8001),
+                    (32767.0, 0x7FFF),
+                    (32768.0, 0x7FFF),
+                    (-1.0, 0xFFFF),
+                    (f32::NEG_INFINITY, 0x8000),
+                    (f32::NAN, 0),
+                ],
+            ),
+            (
+                "16_FLOAT",
+                [
+                    (1.0, 0x3C00),
+                    (65520.0, 0x7C00),
+                    (65519.0, 0x7BFF),
+                    (-2.0, 0xC000),
+                    (1e-9, 0),
+                    (2049.0, 0x6800),
+                    (f32::NAN, 0x7E00),
+                ],
+            ),
+        ] {
+            for (value, expected) in cases {
+                assert_eq!(store(name, value.to_bits()), expected, "{name} of {value}");
+            }
+        }
+        for (name, cases) in [
+            ("8_UINT", [(254, 254), (255, 255), (256, 255), (u32::MAX, 255)]),
+            ("8_SINT", [(127, 127), (128, 127), (-128i32 as u32, 0x80), (-129i32 as u32, 0x80)]),
+            ("16_UINT", [(65534, 65534), (65535, 65535), (65536, 65535), (u32::MAX, 65535)]),
+            (
+                "16_SINT",
+                [(32767, 32767), (32768, 32767), (-32768i32 as u32, 0x8000), (i32::MIN as u32, 0x8000)],
+            ),
+            ("2_10_10_10_UINT", [(1022, 1022), (1023, 1023), (1024, 1023), (u32::MAX, 1023)]),
+            ("10_10_10_2_SINT", [(1, 1), (2, 1), (-2i32 as u32, 2), (-3i32 as u32, 2)]),
+            ("32_SINT", [(1, 1), (u32::MAX, u32::MAX), (i32::MIN as u32, 1 << 31), (0, 0)]),
+        ] {
+            for (value, expected) in cases {
+                assert_eq!(store(name, value), expected, "{name} of {value:#x}");
+            }
+        }
+    }
+
+    /// Halves of registers: floats as f16, integers as they are; signed ones are extended.
+    #[test]
+    fn halves_hold_components() {
+        for (number, name) in NAMES.into_iter().enumerate().filter(|(_, name)| !name.is_empty()) {
+            let format = Format::new(number as u32).unwrap();
+            let kind = parse(name).1;
+            for half in [0, 1, 0x3C00, 0x7FFF, 0x8000, 0xBC01, 0xFBFF] {
+                let noise = 0xABCD_0000 | half;
+                let (component, back) = (format.half_to_component(noise), format.component_to_half(noise));
+                match kind {
+                    "UINT" => assert_eq!((component, back), (half, half), "{name}"),
+                    "SINT" => assert_eq!((component, back), (half as u16 as i16 as u32, half), "{name}"),
+                    _ => {
+                        let value = crate::shader::valu::testing::half_value(half as u16);
+                        let found = f64::from(f32::from_bits(component));
+                        assert!(found == value || found.is_nan() && value.is_nan(), "{name} {half:#x}");
+                        let kept = if value.is_nan() { 0x7E00 } else { half };
+                        assert_eq!(format.component_to_half(component), kept, "{name} {half:#x}");
+                    }
+                }
+            }
+        }
     }
 
     #[test]

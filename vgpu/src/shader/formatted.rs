@@ -186,3 +186,6 @@ fn store(wave: &mut Wave, op: &MicroOp, machine: &mut Machine<'_>) -> Flow {
     }
     Flow::Next
 }
+
+#[cfg(test)]
+mod tests;

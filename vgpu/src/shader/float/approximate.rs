@@ -340,6 +340,7 @@ fn log2_near_one(m: f64) -> f64 {
 fn turn(x: f64, quarter: u64) -> f64 {
     // Adding 1.5 · 2^52 rounds to an integer and leaves it in the low bits. An f32 beyond 2^51 has no fraction.
     const ROUND: f64 = 6_755_399_441_055_744.0;
+    let source = x;
     let x = if x.abs() < 1.0e15 { x } else { x * 0.0 };
     let turns = x - ((x + ROUND) - ROUND);
     let nearest = turns * 4.0 + ROUND;
@@ -356,8 +357,9 @@ fn turn(x: f64, quarter: u64) -> f64 {
     let quarter = nearest.to_bits().wrapping_add(quarter) & 3;
     let chosen = if quarter & 1 == 0 { angle * sine } else { cosine };
     let signed = if quarter & 2 == 0 { chosen } else { -chosen };
-    // A zero keeps the source's sign; zeros at other multiples of half a turn are exact too.
-    if quarter & 1 == 0 && angle == 0.0 { x * 0.0 } else { signed }
+    // The sine of -0 is -0; zeros at other multiples of half a turn are exact too, and positive.
+    let zero = if source == 0.0 { source } else { 0.0 };
+    if quarter & 1 == 0 && angle == 0.0 { zero } else { signed }
 }
 
 /// An unevaluated sum of two f64, the second at most half a unit of the first.

@@ -368,3 +368,105 @@ fn formats_know_their_special_values() {
         }
     }
 }
+
+/// What lies between two f16 rounds to one of them as the mode says, from f32 and from f64, for every pair of
+/// neighbours; beyond the largest, infinity is the neighbour.
+#[test]
+fn halves_are_rounded_for_every_pair_of_neighbours() {
+    // The magnitudes as multiples of 2^-24; of 0x7C00 that of 2^16.
+    let units = |code: u32| match (code >> 10, u64::from(code & 0x3FF)) {
+        (0, fraction) => fraction,
+        (exponent, fraction) => (1024 + fraction) << (exponent - 1),
+    };
+    let value = |quarters: f64| quarters * 2f64.powi(-26);
+    let wide = |bits: u64, round: Round| {
+        convert(DOUBLE, HALF, bits, DEFAULT, Environment { round, ..DEFAULT }) as u32
+    };
+    let single = |bits: u32, round: Round| {
+        convert(SINGLE, HALF, bits.into(), DEFAULT, Environment { round, ..DEFAULT }) as u32
+    };
+    for code in 0..0x7C00u32 {
+        let (low, high) = (4.0 * units(code) as f64, 4.0 * units(code + 1) as f64);
+        let even = code + (code & 1);
+        // A quarter of the way, half of it, and on both sides of the half.
+        let middle = value((low + high) / 2.0);
+        let places = [
+            (value((3.0 * low + high) / 4.0), code),
+            (middle.next_down(), code),
+            (middle, even),
+            (middle.next_up(), code + 1),
+        ];
+        for ((value, nearest), sign) in places.into_iter().flat_map(|place| [(place, 0), (place, 0x8000)]) {
+            let bits = value.to_bits() | u64::from(sign) << 48;
+            let toward_zero = code | sign;
+            // With the sign, away from zero is up or down.
+            let (up, down) = if sign == 0 { (code + 1, code) } else { (code, code + 1) };
+            assert_eq!(double_to_half(bits), nearest | sign, "{value:e}");
+            assert_eq!(wide(bits, Round::NearestEven), nearest | sign, "{value:e}");
+            assert_eq!(wide(bits, Round::Up), up | sign, "{value:e}");
+            assert_eq!(wide(bits, Round::Down), down | sign, "{value:e}");
+            assert_eq!(wide(bits, Round::Zero), toward_zero, "{value:e}");
+            let narrow = (value as f32).to_bits() | sign << 16;
+            if f64::from(value as f32) == value {
+                assert_eq!(single_to_half(narrow), nearest | sign, "{value:e}");
+                assert_eq!(single_to_half_toward_zero(narrow), toward_zero, "{value:e}");
+            }
+        }
+        // The neighbours of the middle among f32.
+        let bits = (middle as f32).to_bits();
+        for (bits, nearest) in [(bits - 1, code), (bits, even), (bits + 1, code + 1)] {
+            assert_eq!(single_to_half(bits), nearest, "{bits:#x}");
+            assert_eq!(single_to_half(bits | 1 << 31), nearest | 0x8000, "{bits:#x}");
+            assert_eq!(single(bits, Round::NearestEven), nearest, "{bits:#x}");
+            assert_eq!(single_to_half_toward_zero(bits), code, "{bits:#x}");
+        }
+    }
+    // Too large, infinite, NaN; a denormal of the wider format.
+    for (value, nearest, toward_zero) in [
+        (65536.0, 0x7C00, 0x7BFF),
+        (1e9, 0x7C00, 0x7BFF),
+        (f64::INFINITY, 0x7C00, 0x7C00),
+        (-f64::INFINITY, 0xFC00, 0xFC00),
+        (f64::NAN, HALF_NAN, HALF_NAN),
+        (-0.0, 0x8000, 0x8000),
+        (f64::from(f32::from_bits(1)), 0, 0),
+    ] {
+        let single = (value as f32).to_bits();
+        assert_eq!([double_to_half(value.to_bits()), single_to_half(single)], [nearest; 2], "{value}");
+        assert_eq!(single_to_half_toward_zero(single), toward_zero, "{value}");
+    }
+    assert_eq!(
+        [double_to_half(1), double_to_half(1 << 63 | 1), double_to_half(0x7FF0_0000_0000_0001)],
+        [0, 0x8000, HALF_NAN]
+    );
+}
+
+/// A number that is too small to reach the last place still decides how a sum rounds, however small it is.
+#[test]
+fn what_lies_far_below_is_not_lost() {
+    let one = f64::to_bits(1.0);
+    let tie = f64::to_bits(2f64.powi(-53));
+    for distance in [54, 55, 60, 100, 126, 127, 128, 129, 200, 1000, 1074] {
+        let small =
+            if distance > 1022 { 1u64 << (1074 - distance) } else { f64::to_bits(2f64.powi(-distance)) };
+        for (round, plus, minus) in [
+            (Round::NearestEven, one, one),
+            (Round::Up, one + 1, one),
+            (Round::Down, one, one - 1),
+            (Round::Zero, one, one - 1),
+        ] {
+            let environment = Environment { round, ..DEFAULT };
+            assert_eq!(add(DOUBLE, one, small, environment), plus, "{distance} {round:?}");
+            assert_eq!(add(DOUBLE, small, one, environment), plus, "{distance} {round:?}");
+            assert_eq!(add(DOUBLE, one, small | 1 << 63, environment), minus, "{distance} {round:?}");
+            assert_eq!(
+                multiply_add(DOUBLE, [one, one, small | 1 << 63], environment),
+                minus,
+                "{distance} {round:?}"
+            );
+        }
+    }
+    assert_eq!(add(DOUBLE, one, tie, DEFAULT), one, "a tie goes to the even one");
+    assert_eq!(multiply_add(DOUBLE, [tie + 1, one, one], DEFAULT), one + 1, "just above the tie");
+    assert_eq!(add(DOUBLE, one + 1, tie, DEFAULT), one + 2);
+}

@@ -10,7 +10,7 @@ use super::operand::Packed;
 use super::shell::{ModeFields, ResultKind, finish, finish_wide, join, multiply_result};
 use super::single::canonical;
 use crate::shader::float::{
-    DOUBLE, DOUBLE_NAN, Mode, SINGLE, SINGLE_NAN, approximate, multiply_add_scaled, scale,
+    DOUBLE, DOUBLE_NAN, Environment, Mode, SINGLE, SINGLE_NAN, approximate, multiply_add_scaled, scale,
 };
 use crate::shader::lanes::writable;
 use crate::shader::machine::Machine;
@@ -94,7 +94,9 @@ impl Operation for DivisionScale {
             }
         }
         let modifiers = Packed(op.modifiers);
-        if unusual != 0 || modifiers.clamp() || modifiers.omod() != 0 {
+        // The scaled source may be a denormal that MODE flushes.
+        let flushes = ModeFields::SINGLE.deviates(wave.mode);
+        if unusual != 0 || flushes || modifiers.clamp() || modifiers.omod() != 0 {
             return division_scale(wave, op);
         }
         commit(wave, op, &source);
@@ -163,8 +165,7 @@ fn division_scale_wide(wave: &mut Wave, op: &MicroOp) -> Flow {
             // Quotients of f64 do not fit f64 exactly: the comparison with 2^-1022 is made after raising both
             // exponents.
             let quotient = (n * 2f64.powi(200)) / d;
-            let quotient_is_denormal =
-                d.is_finite() && quotient.abs() < f64::MIN_POSITIVE * 2f64.powi(200) && n.abs() < 1.0e300;
+            let quotient_is_denormal = d.is_finite() && quotient.abs() < f64::MIN_POSITIVE * 2f64.powi(200);
             let parts = |bits: u64| Parts3 {
                 bits,
                 exponent: (bits >> 52 & 0x7FF) as i32,
@@ -189,7 +190,7 @@ fn division_scale_wide(wave: &mut Wave, op: &MicroOp) -> Flow {
 
 /// v_div_fmas_f32: fma, scaled back by 2^±64 and rounded once, in the lanes of vcc. The sign of the scaling follows
 /// the quotient: one of at least 2 was scaled down by v_div_scale. (The printed pseudocode has 2^32, which does not
-/// undo v_div_scale.)
+/// undo v_div_scale.) Denormal sources are kept whatever MODE says.
 struct DivisionFmas;
 impl Operation for DivisionFmas {
     #[inline(always)]
@@ -208,7 +209,7 @@ impl Operation for DivisionFmas {
             }
         } else {
             let rows = [fetch(wave, op, 0), fetch(wave, op, 1), fetch(wave, op, 2)];
-            let environment = Mode(wave.mode).single();
+            let environment = Environment { flush_sources: false, ..Mode(wave.mode).single() };
             for lane in 0..LANES {
                 let sources = [0, 1, 2].map(|index: usize| rows[index].0[lane] as u64);
                 let up = sources[2] >> 23 & 0xFF > 127;
@@ -234,7 +235,7 @@ impl Operation for DivisionFmasWide {
     fn execute(wave: &mut Wave, op: &MicroOp, _machine: &mut Machine<'_>) -> Flow {
         let rows = [fetch_wide(wave, op, 0), fetch_wide(wave, op, 1), fetch_wide(wave, op, 2)];
         let vcc = wave.scalar[op.destination2 as usize];
-        let environment = Mode(wave.mode).double();
+        let environment = Environment { flush_sources: false, ..Mode(wave.mode).double() };
         let mut result = [Row([0; LANES]); 2];
         for lane in 0..LANES {
             let sources = [0, 1, 2].map(|index: usize| join(&rows[index], lane));

@@ -61,9 +61,10 @@ fn choose_nan(a: u64, b: u64, a_wins: bool) -> u64 {
     }
 }
 
+/// A selection among sources that are flushed according to MODE; the result is not.
 fn flushed(m: Mode, a: u64, b: u64, choose: fn(u64, u64) -> u64) -> u64 {
     let m = m.double();
-    DOUBLE.flush_result(choose(DOUBLE.flush_source(a, m), DOUBLE.flush_source(b, m)), m)
+    choose(DOUBLE.flush_source(a, m), DOUBLE.flush_source(b, m))
 }
 
 fn minimum_number(a: u64, b: u64) -> u64 {
@@ -134,8 +135,10 @@ fn flush1(m: Mode, a: u64, function: fn(u64) -> u64) -> u64 {
     function(DOUBLE.flush_source(a, m.double()))
 }
 
-fn exact_fraction(m: Environment, a: u64) -> u64 {
-    add(DOUBLE, a, round_to_integral(DOUBLE, a, Round::Down, m) ^ SIGN, m)
+/// a - floor(a); what rounds to 1 is the largest number below it.
+fn fraction_part(m: Environment, a: u64) -> u64 {
+    let fraction = add(DOUBLE, a, round_to_integral(DOUBLE, a, Round::Down, m) ^ SIGN, m);
+    if fraction == f64::to_bits(1.0) { fraction - 1 } else { fraction }
 }
 
 wide_operations! {
@@ -160,8 +163,8 @@ wide_operations! {
         |m, a, _, _| round_to_integral(DOUBLE, a, Round::Down, m.double());
     VRndneF64 [true] true DOUBLE Double |a, _, _| canonical(float(a).round_ties_even()),
         |m, a, _, _| round_to_integral(DOUBLE, a, Round::NearestEven, m.double());
-    VFractF64 [true] true DOUBLE Double |a, _, _| canonical(float(a) - float(a).floor()),
-        |m, a, _, _| exact_fraction(m.double(), a);
+    VFractF64 [true] true DOUBLE Double |a, _, _| fraction_part(Environment::DEFAULT, a),
+        |m, a, _, _| fraction_part(m.double(), a);
     VLdexpF64 [true, false] true DOUBLE Double
         |a, b, _| scale(DOUBLE, a, b as u32 as i32, Environment::DEFAULT),
         |m, a, b, _| scale(DOUBLE, a, b as u32 as i32, m.double());

@@ -3,7 +3,7 @@
 //! Contract: as for f32. Sums and products are computed in f32 and rounded once more, which for a format of 24 bits
 //! and one of 11 returns the correctly rounded result; the sum of fma is rounded to odd first.
 
-use super::shell::{Lane, ResultKind};
+use super::shell::Lane;
 use crate::shader::float::{
     Environment, HALF, Round, add, double_to_half, half_to_single, multiply, multiply_add, round_to_integral,
     scale, single_to_half,
@@ -12,6 +12,7 @@ use crate::shader::float::{
 const SIGN: u32 = 0x8000;
 const INFINITY: u32 = 0x7C00;
 const QUIET: u32 = 0x0200;
+const ONE: u32 = 0x3C00;
 
 #[inline(always)]
 fn single(a: u32) -> f32 {
@@ -155,8 +156,15 @@ fn negated(a: u64) -> u64 {
     a ^ SIGN as u64
 }
 
+/// a - floor(a); what rounds to 1 is the largest number below it.
+fn fraction_part(a: u32) -> u32 {
+    let fraction = rounded(single(a) - single(a).floor());
+    if fraction == ONE { ONE - 1 } else { fraction }
+}
+
 fn exact_fraction(a: u64, m: E) -> u64 {
-    add(HALF, a, negated(round_to_integral(HALF, a, Round::Down, m)), m)
+    let fraction = add(HALF, a, negated(round_to_integral(HALF, a, Round::Down, m)), m);
+    if fraction == u64::from(ONE) { fraction - 1 } else { fraction }
 }
 
 half_arithmetic! {
@@ -168,7 +176,7 @@ half_arithmetic! {
     cold 3 VFmacF16 |a, b, c| fused(a, b, c), |m, a, b, c| multiply_add(HALF, [a, b, c], m);
     cold 3 VFmaakF16 |a, b, c| fused(a, b, c), |m, a, b, c| multiply_add(HALF, [a, b, c], m);
     cold 3 VFmamkF16 |a, b, c| fused(a, b, c), |m, a, b, c| multiply_add(HALF, [a, b, c], m);
-    cold 1 VFractF16 |a, _, _| rounded(single(a) - single(a).floor()), |m, a, _, _| exact_fraction(a, m);
+    cold 1 VFractF16 |a, _, _| fraction_part(a), |m, a, _, _| exact_fraction(a, m);
     cold 1 VTruncF16 |a, _, _| rounded(single(a).trunc()), |m, a, _, _| round_to_integral(HALF, a, Round::Zero, m);
     cold 1 VCeilF16 |a, _, _| rounded(single(a).ceil()), |m, a, _, _| round_to_integral(HALF, a, Round::Up, m);
     cold 1 VFloorF16 |a, _, _| rounded(single(a).floor()), |m, a, _, _| round_to_integral(HALF, a, Round::Down, m);

@@ -93,7 +93,8 @@ macro_rules! single_arithmetic {
     };
 }
 
-/// `class count Name |a, b, c| value of bits;`: a selection among f32 sources, which are flushed according to MODE.
+/// `class count Name |a, b, c| value of bits;`: a selection among f32 sources, which are flushed according to MODE. The
+/// result is not: a denormal source that is kept may be selected.
 macro_rules! single_selection {
     ($($class:ident $count:tt $name:ident |$a:pat_param, $b:pat_param, $c:pat_param| $value:expr;)*) => {
         pub(crate) mod selection {
@@ -102,8 +103,7 @@ macro_rules! single_selection {
                 |mode, x, y, z| {
                     let m = mode.single();
                     let flushed = |bits: u32| SINGLE.flush_source(bits as u64, m) as u32;
-                    let chosen = <$name as Lane>::compute(flushed(x), flushed(y), flushed(z));
-                    SINGLE.flush_result(chosen as u64, m) as u32
+                    <$name as Lane>::compute(flushed(x), flushed(y), flushed(z))
                 } })*
             binder! { $($class $count $name)* }
         }
@@ -147,7 +147,7 @@ macro_rules! half_arithmetic {
 }
 
 /// `class count Kind Name |a, b, c| value of bits;`: a selection among f16 sources, which are flushed according to
-/// MODE.
+/// MODE; the result is not.
 macro_rules! half_selection {
     ($($class:ident $count:tt $result:ident $name:ident
         |$a:pat_param, $b:pat_param, $c:pat_param| $value:expr;)*) => {
@@ -157,9 +157,7 @@ macro_rules! half_selection {
                 |mode, x, y, z| {
                     let m = mode.half();
                     let flushed = |bits: u32| HALF.flush_source(bits as u64, m) as u32;
-                    let chosen = <$name as Lane>::compute(flushed(x), flushed(y), flushed(z));
-                    let float = matches!(<$name as Lane>::RESULT, ResultKind::Half);
-                    if float { HALF.flush_result(chosen as u64, m) as u32 } else { chosen }
+                    <$name as Lane>::compute(flushed(x), flushed(y), flushed(z))
                 } })*
             binder! { $($class $count $name)* }
         }

@@ -52,12 +52,6 @@ impl Packed {
         self.0 >> (3 + source) & 1 != 0
     }
 
-    /// True if any source has a sign modifier.
-    #[inline(always)]
-    pub fn any_sign(self) -> bool {
-        self.0 & 0x3F != 0
-    }
-
     #[inline(always)]
     pub fn selects_high(self, source: usize) -> bool {
         self.0 >> (6 + source) & 1 != 0

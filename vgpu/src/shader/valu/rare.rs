@@ -169,4 +169,127 @@ mod tests {
         assert_eq!(convert(upper, 1.125, 0x7FFF_FFFF), 0xAA3C_CCDD);
         assert_eq!(convert(upper, 1.125, 0x8000_0000), 0xAA3D_CCDD);
     }
+
+    /// Every value between two neighbours of either format, at both ends of what makes it round up.
+    #[test]
+    fn the_sum_of_fraction_and_random_number_decides() {
+        // Value of a code from its fields.
+        let value = |code: u32, exponent_bits: i32| {
+            let fraction_bits = 7 - exponent_bits;
+            let (exponent, fraction) = ((code >> fraction_bits) as i32, code & ((1 << fraction_bits) - 1));
+            let significand = if exponent == 0 { fraction } else { fraction | 1 << fraction_bits };
+            let place = exponent.max(1) - (1 << (exponent_bits - 1)) + 1 - fraction_bits;
+            f64::from(significand) * 2f64.powi(place)
+        };
+        for (opcode, exponent_bits, largest) in [(0xD76B_0000u32, 4, 0x7E), (0xD76C_0000, 5, 0x7B)] {
+            let mut cases = Vec::new();
+            for code in 0..largest {
+                let (low, high) = (value(code, exponent_bits), value(code + 1, exponent_bits));
+                for (weight, divisor) in
+                    [(0, 1), (1, 1 << 18), (1, 4), (1, 2), (3, 4), ((1 << 18) - 1, 1 << 18)]
+                {
+                    let fraction = f64::from(weight) / f64::from(divisor);
+                    let bits = ((low + (high - low) * fraction) as f32).to_bits();
+                    let enough = ((1.0 - fraction) * 2f64.powi(32)) as u64;
+                    for (random, expected) in [(enough - 1, code), (enough, code + 1), (0, code)] {
+                        if let Ok(random) = u32::try_from(random) {
+                            cases.push((bits, random, expected));
+                            cases.push((bits | 1 << 31, random, expected | 0x80));
+                        }
+                    }
+                }
+            }
+            for (number, cases) in cases.chunks(32).enumerate() {
+                // Bits 13 and 14 are the number of the byte.
+                let byte = number as u32 % 4;
+                let mut start = wave();
+                for (lane, (bits, random, _)) in cases.iter().enumerate() {
+                    (start.vector[1].0[lane], start.vector[2].0[lane]) = (*bits, *random);
+                }
+                let end = run_all(&start, &[opcode | byte << 13, 0x0002_0501]);
+                for (lane, (bits, random, expected)) in cases.iter().enumerate() {
+                    let mut bytes = start.vector[0].0[lane].to_le_bytes();
+                    bytes[byte as usize] = *expected as u8;
+                    let what = (f32::from_bits(*bits), random);
+                    assert_eq!(
+                        end.vector[0].0[lane],
+                        u32::from_le_bytes(bytes),
+                        "{opcode:#x} {byte} {what:?}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_too_large_becomes_what_the_nearest_conversion_says() {
+        let of = |opcode: u32, mode: u32, value: f32| {
+            let mut start = wave();
+            start.mode = mode;
+            for (register, value) in [(0, 0), (1, value.to_bits()), (2, 0)] {
+                start.vector[register].0 = [value; 32];
+            }
+            run_all(&start, &[opcode, 0x0002_0501]).vector[0].0[0]
+        };
+        for (value, fp8, bf8) in [
+            (1e9, [0x7F, 0x7E], [0x7C, 0x7B]),
+            (-1e9, [0xFF, 0xFE], [0xFC, 0xFB]),
+            (f32::INFINITY, [0x7F, 0x7E], [0x7C, 0x7C]),
+            (f32::NEG_INFINITY, [0xFF, 0xFE], [0xFC, 0xFC]),
+            (f32::NAN, [0x7F; 2], [0x7E; 2]),
+            (0.0, [0; 2], [0; 2]),
+            (-0.0, [0x80; 2], [0x80; 2]),
+        ] {
+            // FP16_OVFL saturates.
+            let modes = [0xF0, 0xF0 | 1 << 23];
+            assert_eq!(modes.map(|mode| of(0xD76B_0000, mode, value)), fp8, "{value}");
+            assert_eq!(modes.map(|mode| of(0xD76C_0000, mode, value)), bf8, "{value}");
+        }
+    }
+
+    /// 2/π in digits of 24 bits, the most significant first.
+    const DIGITS: [u32; 20] = [
+        0xA2_F983, 0x6E_4E44, 0x15_29FC, 0x27_57D1, 0xF5_34DD, 0xC0_DB62, 0x95_993C, 0x43_9041, 0xFE_5163,
+        0xAB_DEBB, 0xC5_61B7, 0x24_6E3A, 0x42_4DD2, 0xE0_0649, 0x2E_EA09, 0xD1_921C, 0xFE_1DEB, 0x1C_B129,
+        0xA7_3EE8, 0x82_35F5,
+    ];
+
+    /// "Large floating point inputs are scaled to avoid loss of precision through denormalization."
+    #[test]
+    fn segments_of_every_exponent_are_windows_of_the_digits() {
+        let words = code("v_trig_preop_f64 v[0:1], v[2:3], v4", &[0xD72F_0000, 0x0002_0902]);
+        let bit = |index: usize| u64::from(DIGITS[index / 24] >> (23 - index % 24) & 1);
+        for exponent in [0, 1, 1023, 1077, 1078, 1079, 1090, 1130, 1131, 1141, 1200, 1400] {
+            for number in [0u32, 1, 2, 32, 33] {
+                let shift = 53 * (number as usize % 32) + usize::saturating_sub(exponent, 1077);
+                if shift + 53 > 480 {
+                    continue;
+                }
+                let window = (0..53).fold(0, |window, index| window << 1 | bit(shift + index));
+                let mut start = wave();
+                // A negative source with other bits below: only the exponent counts.
+                let x = 1u64 << 63 | (exponent as u64) << 52 | 0x000A_BCDE_0123_4567;
+                for (register, value) in [(2, x as u32), (3, (x >> 32) as u32), (4, number)] {
+                    start.vector[register].0 = [value; 32];
+                }
+                let end = run_all(&start, words);
+                let found =
+                    f64::from_bits(u64::from(end.vector[0].0[1]) | u64::from(end.vector[1].0[1]) << 32);
+                assert_eq!(found, window as f64 * 2f64.powi(-53 - shift as i32), "{exponent} {number}");
+            }
+        }
+        // From the exponent 1968 on, results are 2^128 times as large.
+        let at = |exponent: u64, number: u32| {
+            let mut start = wave();
+            for (register, value) in [(2, 0), (3, (exponent << 20) as u32), (4, number)] {
+                start.vector[register].0 = [value; 32];
+            }
+            let end = run_all(&start, words);
+            f64::from_bits(u64::from(end.vector[0].0[1]) | u64::from(end.vector[1].0[1]) << 32)
+        };
+        // Windows that begin at bits 890 and 891.
+        let (below, above) = (at(1967, 0), at(1968, 0) * 2f64.powi(-128));
+        let (below, above) = (below * 2f64.powi(890 + 53), above * 2f64.powi(891 + 53));
+        assert_eq!(below % 2f64.powi(52), (above - above % 2.0) / 2.0, "the next window is one bit further");
+    }
 }

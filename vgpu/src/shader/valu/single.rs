@@ -89,9 +89,11 @@ fn load_exponent(a: u32, n: u32) -> u32 {
     canonical((f64::from(f32::from_bits(a)) * power) as f32)
 }
 
+/// x - floor(x); what rounds to 1 is the largest number below it.
 #[inline(always)]
 fn fraction_part(x: f32) -> f32 {
-    x - x.floor()
+    let fraction = x - x.floor();
+    if fraction < 1.0 || fraction.is_nan() { fraction } else { 1f32.next_down() }
 }
 
 /// 0.5 <= |m| < 1 with a = m · 2^e; infinities, NaN and zeros are returned unchanged.
@@ -166,6 +168,19 @@ fn cube_major(x: u32, y: u32, z: u32) -> (bool, bool) {
     (z_major, magnitude(y) >= magnitude(x))
 }
 
+/// The coordinate of the largest magnitude.
+#[inline(always)]
+fn cube_axis(x: u32, y: u32, z: u32) -> u32 {
+    let (z_major, y_major) = cube_major(x, y, z);
+    if z_major {
+        z
+    } else if y_major {
+        y
+    } else {
+        x
+    }
+}
+
 #[inline(always)]
 fn negative(bits: u32) -> bool {
     f32::from_bits(bits) < 0.0
@@ -186,7 +201,8 @@ fn negated(a: u64) -> u64 {
 }
 
 fn exact_fraction(a: u64, m: E) -> u64 {
-    add(SINGLE, a, negated(round_to_integral(SINGLE, a, Round::Down, m)), m)
+    let fraction = add(SINGLE, a, negated(round_to_integral(SINGLE, a, Round::Down, m)), m);
+    if fraction == u64::from(f32::to_bits(1.0)) { fraction - 1 } else { fraction }
 }
 
 single_arithmetic! {
@@ -250,11 +266,6 @@ single_selection! {
         let (z_major, y_major) = cube_major(x, y, z);
         if !z_major && y_major { if negative(y) { z ^ SIGN } else { z } } else { y ^ SIGN }
     };
-    cold 3 VCubemaF32 |x, y, z| {
-        let (z_major, y_major) = cube_major(x, y, z);
-        let axis = if z_major { z } else if y_major { y } else { x };
-        canonical(f32::from_bits(axis) * 2.0)
-    };
 }
 
 single_mixed! {
@@ -277,6 +288,12 @@ single_mixed! {
             let (a, b) = (SINGLE.flush_source(a as u64, m), SINGLE.flush_source(b as u64, m));
             let c = SINGLE.flush_source(c as u64, m);
             if either_zero(a as u32, b as u32) { c as u32 } else { multiply_add(SINGLE, [a, b, c], m) as u32 }
+        };
+    cold 3 Single VCubemaF32
+        |x, y, z| canonical(f32::from_bits(cube_axis(x, y, z)) * 2.0),
+        |m, x, y, z| {
+            let flushed = |bits: u32| SINGLE.flush_source(bits as u64, m) as u32;
+            scale(SINGLE, cube_axis(flushed(x), flushed(y), flushed(z)) as u64, 1, m) as u32
         };
     cold 3 Single VMullitF32 |a, b, c| multiply_lit(a, b, c),
         |m, a, b, c| {

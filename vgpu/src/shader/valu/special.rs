@@ -28,12 +28,12 @@ pub(super) fn bind(opcode: Opcode, parts: &Parts, level: Level) -> Option<Execut
         VPipeflush => Executor::baseline::<Nothing>(),
         VCndmaskB32 if parts.modifiers.is_plain() => level.bind::<Select<true>>(),
         VCndmaskB32 | VCndmaskB16 => level.bind::<Select<false>>(),
-        VAddCoU32 if !clamp => level.bind::<Carry<Add, false>>(),
-        VSubCoU32 if !clamp => level.bind::<Carry<Subtract, false>>(),
-        VSubrevCoU32 if !clamp => level.bind::<Carry<SubtractReversed, false>>(),
-        VAddCoCiU32 if !clamp => level.bind::<Carry<Add, true>>(),
-        VSubCoCiU32 if !clamp => level.bind::<Carry<Subtract, true>>(),
-        VSubrevCoCiU32 if !clamp => level.bind::<Carry<SubtractReversed, true>>(),
+        VAddCoU32 => level.bind::<Carry<Add, false>>(),
+        VSubCoU32 => level.bind::<Carry<Subtract, false>>(),
+        VSubrevCoU32 => level.bind::<Carry<SubtractReversed, false>>(),
+        VAddCoCiU32 => level.bind::<Carry<Add, true>>(),
+        VSubCoCiU32 => level.bind::<Carry<Subtract, true>>(),
+        VSubrevCoCiU32 => level.bind::<Carry<SubtractReversed, true>>(),
         VMadCoU64U32 if !clamp => level.bind::<MultiplyAddWide<false>>(),
         VMadCoI64I32 if !clamp => level.bind::<MultiplyAddWide<true>>(),
         VMbcntLoU32B32 => level.bind::<MaskedBitCount<true>>(),
@@ -94,12 +94,15 @@ impl<const PLAIN: bool> Operation for Select<PLAIN> {
 // Carries
 
 trait CarryKind {
+    /// The result with clamp if there is a carry or borrow.
+    const SATURATED: u32;
     /// The sum or difference and the carry or borrow, both 0 or 1.
     fn compute(a: u32, b: u32, carry: u32) -> (u32, u32);
 }
 
 struct Add;
 impl CarryKind for Add {
+    const SATURATED: u32 = u32::MAX;
     #[inline(always)]
     fn compute(a: u32, b: u32, carry: u32) -> (u32, u32) {
         let sum = a.wrapping_add(b).wrapping_add(carry);
@@ -110,6 +113,7 @@ impl CarryKind for Add {
 
 struct Subtract;
 impl CarryKind for Subtract {
+    const SATURATED: u32 = 0;
     #[inline(always)]
     fn compute(a: u32, b: u32, borrow: u32) -> (u32, u32) {
         (a.wrapping_sub(b).wrapping_sub(borrow), (a < b || (a == b && borrow == 1)) as u32)
@@ -118,6 +122,7 @@ impl CarryKind for Subtract {
 
 struct SubtractReversed;
 impl CarryKind for SubtractReversed {
+    const SATURATED: u32 = 0;
     #[inline(always)]
     fn compute(a: u32, b: u32, borrow: u32) -> (u32, u32) {
         Subtract::compute(b, a, borrow)
@@ -140,6 +145,11 @@ impl<C: CarryKind, const IN: bool> Operation for Carry<C, IN> {
                 let (sum, out) = C::compute(a.0[lane], b.0[lane], carry);
                 result.0[lane] = sum;
                 flags.0[lane] = out.wrapping_neg();
+            }
+        }
+        if Packed(op.modifiers).clamp() {
+            for (value, flag) in result.0.iter_mut().zip(&flags.0) {
+                *value = if *flag != 0 { C::SATURATED } else { *value };
             }
         }
         let lanes = writable(wave, op);
@@ -228,12 +238,10 @@ fn mix_source(wave: &Wave, op: &MicroOp, index: usize) -> Row {
             result.0[lane] = half_to_single(row.0[lane] >> shift);
         }
     }
-    if modifiers.any_sign() {
-        let clear = if modifiers.absolute(index) { 1u32 << 31 } else { 0 };
-        let flip = if modifiers.negate(index) { 1u32 << 31 } else { 0 };
-        for lane in 0..LANES {
-            result.0[lane] = result.0[lane] & !clear ^ flip;
-        }
+    let clear = if modifiers.absolute(index) { 1u32 << 31 } else { 0 };
+    let flip = if modifiers.negate(index) { 1u32 << 31 } else { 0 };
+    for lane in 0..LANES {
+        result.0[lane] = result.0[lane] & !clear ^ flip;
     }
     result
 }

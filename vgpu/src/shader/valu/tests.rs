@@ -7,7 +7,10 @@ mod halves;
 mod integers;
 mod lanes;
 mod modes;
+mod pairs;
+mod rules;
 mod selections;
+mod sources;
 
 use zrt_isa::opcode::{OPCODES, RegisterFile};
 use zrt_isa::{Encoding, Instruction, LaneSelect, Modifiers, Opcode, Operand};

@@ -76,7 +76,7 @@ impl Memory {
     }
 
     /// Runs an instruction at every level, from the same memory; leaves what it stored.
-    fn run(&self, start: &Wave, instruction: &Instruction) -> Result<Wave, Stop> {
+    pub(crate) fn run(&self, start: &Wave, instruction: &Instruction) -> Result<Wave, Stop> {
         let before = self.bytes();
         let mut outcomes = Vec::new();
         for level in Level::supported() {

@@ -82,7 +82,10 @@ fn single_arithmetic() {
     check("v_ceil_f32_e32 v0, v1", &[0x7E004501], |a, _, _| a.ceil());
     check("v_floor_f32_e32 v0, v1", &[0x7E004901], |a, _, _| a.floor());
     check("v_rndne_f32_e32 v0, v1", &[0x7E004701], |a, _, _| a.round_ties_even());
-    check("v_fract_f32_e32 v0, v1", &[0x7E004101], |a, _, _| a - a.floor());
+    check("v_fract_f32_e32 v0, v1", &[0x7E004101], |a, _, _| {
+        let fraction = a - a.floor();
+        if fraction == 1.0 { 1f32.next_down() } else { fraction }
+    });
     check(
         "v_mul_dx9_zero_f32_e32 v0, v1, v2",
         &[0x0E000501],
@@ -379,7 +382,10 @@ fn double_arithmetic() {
         });
         check("v_rndne_f64_e32 v[16:17], v[2:3]", &[0x7E203302], &|a, _, _| a.round_ties_even());
         check("v_floor_f64_e32 v[16:17], v[2:3]", &[0x7E203502], &|a, _, _| a.floor());
-        check("v_fract_f64_e32 v[16:17], v[2:3]", &[0x7E207D02], &|a, _, _| a - a.floor());
+        check("v_fract_f64_e32 v[16:17], v[2:3]", &[0x7E207D02], &|a, _, _| {
+            let fraction = a - a.floor();
+            if fraction == 1.0 { 1f64.next_down() } else { fraction }
+        });
         check("v_ldexp_f64 v[16:17], v[2:3], 5", &[0xD72B0010, 0x00010B02], &|a, _, _| a * 32.0);
         check("v_cvt_f64_i32_e32 v[16:17], v2", &[0x7E200902], &|a, _, _| {
             f64::from(a.to_bits() as u32 as i32)

@@ -138,15 +138,18 @@ fn selections_return_the_source_that_their_name_says() {
         seen += 1;
         let values = values(data);
         let all: Vec<[usize; 3]> = (0..values.len().pow(3)).map(|n| [n / 121, n / 11 % 11, n % 11]).collect();
+        // Denormals of both widths: kept, flushed, of results only, of sources only. A selected denormal is no result
+        // that is flushed.
         for (mode, places) in
-            [MODE_USUAL, 0].into_iter().flat_map(|mode| all.chunks(LANES).map(move |p| (mode, p)))
+            [MODE_USUAL, 0, 0x50, 0xA0].into_iter().flat_map(|mode| all.chunks(LANES).map(move |p| (mode, p)))
         {
+            let flushes = mode & 0x50 == 0;
             start.mode = mode;
             let triples: Vec<[u64; 3]> =
                 places.iter().map(|places| places.map(|place| values[place])).collect();
             for (places, result) in places.iter().zip(run(&mut start, opcode, data, &triples)) {
                 let seen_as = |place: usize| {
-                    let zero = FLUSHED.into_iter().find(|(denormal, _)| mode == 0 && *denormal == place);
+                    let zero = FLUSHED.into_iter().find(|(denormal, _)| flushes && *denormal == place);
                     zero.map_or(place, |(_, zero)| zero)
                 };
                 let numbers = places.map(|place| (place < FIRST_NAN).then(|| seen_as(place)));
@@ -165,6 +168,50 @@ fn selections_return_the_source_that_their_name_says() {
     }
     // Thirteen of two formats and four of f64; four scalar ones of two formats.
     assert_eq!(seen, 2 * 13 + 4 + 2 * 4);
+}
+
+/// Of two NaN, min_num and max_num return the first; minimum and maximum the first that signals, or else the first. The
+/// result is quiet, and has the sign and the other bits of its source.
+#[test]
+fn of_two_nans_one_is_returned_quiet() {
+    let mut start = wave();
+    for &opcode in OPCODES {
+        let Some((name, data)) =
+            parse(opcode).filter(|(name, _)| ["min_num", "max_num", "minimum", "maximum"].contains(name))
+        else {
+            continue;
+        };
+        let (infinity, quiet) = match data {
+            "f16" => (0x7C00, 0x0200),
+            "f32" => (0x7F80_0000, 0x0040_0000),
+            _ => (0x7FF0_0000_0000_0000, 0x0008_0000_0000_0000),
+        };
+        let sign = infinity + (infinity & !(infinity << 1));
+        let nans = [
+            infinity | 1,
+            infinity | quiet,
+            infinity | quiet | 3,
+            sign | infinity | 2,
+            sign | infinity | quiet | 4,
+        ];
+        let triples: Vec<[u64; 3]> = nans.iter().flat_map(|a| nans.iter().map(|b| [*a, *b, 0])).collect();
+        for ([a, b, _], result) in triples.iter().zip(run(&mut start, opcode, data, &triples)) {
+            let signals = |bits: u64| bits & quiet == 0;
+            let takes_second = !name.ends_with("num") && signals(*b) && !signals(*a);
+            let source = if takes_second { b } else { a };
+            assert_eq!(result, source | quiet, "{} of {a:#x} and {b:#x}", opcode.mnemonic());
+        }
+        let number = infinity >> 1;
+        for (pair, result) in nans
+            .iter()
+            .flat_map(|nan| [[*nan, number, 0], [number, *nan, 0]])
+            .map(|pair| (pair, run(&mut start, opcode, data, &[pair])[0]))
+        {
+            let nan = pair[0].max(pair[1]);
+            let expected = if name.ends_with("num") { number } else { nan | quiet };
+            assert_eq!(result, expected, "{} of {pair:x?}", opcode.mnemonic());
+        }
+    }
 }
 
 /// Quotient, denominator, numerator and result, of positive numbers; the sign is that of the exact quotient.
