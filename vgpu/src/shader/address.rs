@@ -318,7 +318,9 @@ impl AddressMode for Buffer {
     fn lane(wave: &Wave, op: &MicroOp, lane: usize, bytes: u32) -> Target {
         let buffer = Self::descriptor(wave, op);
         let (index, own_offset) = Self::parts(wave, op, lane);
-        let index = if buffer.adds_lane { index.wrapping_add(lane as u32) } else { index };
+        // Lanes of the high half are 32 and up.
+        let first = if wave.is_high { LANES } else { 0 };
+        let index = if buffer.adds_lane { index.wrapping_add((first + lane) as u32) } else { index };
         let offset = Self::uniform_offset(wave, op).wrapping_add(own_offset as u64);
         let in_record = offset.saturating_add(bytes as u64);
         let from_base = if buffer.element_bytes == 0 {
@@ -340,52 +342,4 @@ impl AddressMode for Buffer {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::shader::control::{Nothing, blank};
-    use crate::simd::Executor;
-
-    /// The target of lane 5 of `buffer_load_b32 v0, v[4:5], s[8:11], s12 idxen offen offset:…`.
-    fn target(words: [u32; 4], index: u32, offset: u32, scalar_offset: u32, immediate: i32) -> Target {
-        let mut wave = Wave::new();
-        wave.vector[4].0 = [index; LANES];
-        wave.vector[5].0 = [offset; LANES];
-        wave.scalar[8..12].copy_from_slice(&words);
-        wave.scalar[12] = scalar_offset;
-        let mut op = blank(Executor::baseline::<Nothing>());
-        op.sources = [Source::Vector(4), Source::Vector(0), Source::Scalar(8)];
-        op.immediate = immediate;
-        op.immediate2 = BUFFER_OFFSET_ENABLE | BUFFER_INDEX_ENABLE;
-        op.wide[0] = 12;
-        assert_eq!(Buffer::near(&wave, &op, u32::MAX, 4), None);
-        Buffer::lane(&wave, &op, 5, 4)
-    }
-
-    #[test]
-    fn records_of_a_linear_buffer_follow_each_other() {
-        // Base 0x1000, stride 48, 100 records, structured rule 0.
-        let words = [0x1000, 48 << 16, 100, 0];
-        assert_eq!(target(words, 3, 8, 0, 4), Target::Global(0x1000 + 3 * 48 + 12));
-        assert_eq!(target(words, 100, 8, 0, 4), Target::Outside);
-        assert_eq!(target(words, 3, 44, 0, 4), Target::Outside, "beyond the record");
-        let with_lane = [0x1000, 48 << 16, 100, 1 << 23];
-        assert_eq!(target(with_lane, 3, 8, 0, 4), Target::Global(0x1000 + 8 * 48 + 12));
-    }
-
-    #[test]
-    fn elements_of_a_swizzled_buffer_are_interleaved() {
-        // Elements of 4 bytes, 16 records interleaved, rule 1. Record 35 is the fourth of the third group; its byte
-        // 9 is in the third element: after two groups of 16 records and two rows of 16 elements.
-        let words = [0x1000, 48 << 16 | 1 << 30, 100, 1 << 28 | 1 << 21];
-        let expected = 0x1000 + 2 * 16 * 48 + 2 * 16 * 4 + 3 * 4 + 1;
-        assert_eq!(target(words, 35, 5, 0, 4), Target::Global(expected));
-        assert_eq!(
-            target(words, 35, 5, 0x100, 4),
-            Target::Global(expected + 0x100),
-            "soffset is not swizzled"
-        );
-        // Elements of 16 bytes, 8 records: byte 20 is byte 4 of the second element.
-        let words = [0x1000, 48 << 16 | 3 << 30, 100, 1 << 28];
-        assert_eq!(target(words, 1, 20, 0, 0), Target::Global(0x1000 + 8 * 16 + 16 + 4));
-    }
-}
+mod tests;

@@ -461,3 +461,6 @@ impl Operation for KnownStop {
         Flow::Fault
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -295,4 +295,107 @@ mod tests {
         assert!(sized([32, 1, 1], [33, 1, 1]).is_err());
         assert!(sized([u32::MAX, u32::MAX, u32::MAX], [1, 1, 1]).is_err());
     }
+
+    /// A bit of every field at a time, from hardware reference §5.2.
+    #[test]
+    fn a_field_has_its_bits_and_no_others() {
+        let parse = |rsrc1, rsrc2| Resources::parse(&Dispatch { rsrc1, rsrc2, ..dispatch() });
+        let none = parse(0, 0).unwrap();
+        let is_plain = |rsrc1, rsrc2| assert_eq!(parse(rsrc1, rsrc2), Ok(none), "{rsrc1:#x} {rsrc2:#x}");
+        for bit in (6..12).chain(20..26).chain([27, 28, 30, 31]) {
+            is_plain(1 << bit, 0);
+        }
+        for bit in [10, 13, 14].into_iter().chain(24..32) {
+            is_plain(0, 1 << bit);
+        }
+        for bit in 12..20 {
+            assert_eq!(parse(1 << bit, 0), Ok(Resources { mode: 1 << (bit - 12), ..none }));
+        }
+        assert_eq!(parse(1 << 26, 0), Ok(Resources { mode: 1 << 23, ..none }), "FP16_OVFL");
+        assert_eq!(parse(1 << 29, 0), Ok(Resources { is_wgp_mode: true, ..none }));
+        for (axis, has_group_id) in
+            [[true, false, false], [false, true, false], [false, false, true]].into_iter().enumerate()
+        {
+            assert_eq!(parse(0, 1 << (7 + axis)), Ok(Resources { has_group_id, ..none }));
+        }
+        for work_item_id_components in 0..3 {
+            assert_eq!(
+                parse(0, work_item_id_components << 11),
+                Ok(Resources { work_item_id_components, ..none })
+            );
+        }
+        for user_sgprs in 0..=16 {
+            assert_eq!(parse(0, user_sgprs << 1), Ok(Resources { user_sgprs, ..none }));
+        }
+        for units in [1, 2, 3, 127, 128] {
+            assert_eq!(parse(0, units << 15), Ok(Resources { lds_bytes: 512 * units, ..none }));
+        }
+        assert_eq!(parse(0, 1 << 6), Err(DispatchError::DynamicVectorRegisters(1 << 6)));
+        assert_eq!(parse(0, 31 << 1), Err(DispatchError::UserSgprs(31)));
+        // TMPRING_SIZE: waves 11:0, size of a wave 29:12 in units of 256 bytes.
+        let scratch = |rsrc2, tmpring_size| {
+            let resources = Resources::parse(&Dispatch { rsrc1: 0, rsrc2, tmpring_size, ..dispatch() })?;
+            Ok((resources.scratch_waves, resources.scratch_wave_bytes))
+        };
+        assert_eq!(scratch(1, 0x3FFF_FFFF), Ok((0xFFF, 0x3_FFFF * 256)));
+        assert_eq!(scratch(1, 0xC000_1001), Ok((1, 256)));
+        assert_eq!(scratch(1, 0x0000_1000), Ok((0, 256)));
+        assert_eq!(scratch(1, 0xC000_0FFF), Err(DispatchError::Scratch(0xC000_0FFF)));
+        assert_eq!(scratch(0, 0x3FFF_FFFF), Ok((0, 0)), "not enabled");
+        let allocation = |lds_bytes| Resources { lds_bytes, ..none }.lds_allocation();
+        assert_eq!([0, 512, 1024, 1536, 65_536].map(allocation), [0, 1024, 1024, 2048, 65_536]);
+    }
+
+    #[test]
+    fn a_group_has_1_to_1024_work_items_and_the_last_one_no_more() {
+        let waves = |is_wave64, group: [u32; 3], last_group: [u32; 3]| {
+            Dispatch { group, last_group, is_wave64, ..dispatch() }.waves_per_group().ok()
+        };
+        for (group, narrow, wide) in [
+            ([1, 1, 1], Some(1), Some(1)),
+            ([32, 1, 1], Some(1), Some(1)),
+            ([1, 33, 1], Some(2), Some(1)),
+            ([5, 5, 5], Some(4), Some(2)),
+            ([8, 8, 16], Some(32), Some(16)),
+            ([1, 1, 1024], Some(32), Some(16)),
+            ([1, 1025, 1], None, None),
+            ([1, 1, 0], None, None),
+            ([1 << 31, 1 << 31, 4], None, None),
+        ] {
+            assert_eq!((waves(false, group, group), waves(true, group, group)), (narrow, wide), "{group:?}");
+        }
+        for axis in 0..3 {
+            let [fewer, more, none] = [3, 5, 0].map(|size| {
+                let mut last = [4; 3];
+                last[axis] = size;
+                waves(false, [4; 3], last)
+            });
+            assert_eq!((fewer, more, none), (Some(2), None, None), "axis {axis}");
+        }
+    }
+
+    #[test]
+    fn ids_begin_at_the_first_and_wrap() {
+        let dispatch = Dispatch {
+            first: [u32::MAX, 7, 1],
+            count: [2, 1, 3],
+            group: [8, 4, 2],
+            last_group: [5, 3, 1],
+            ..dispatch()
+        };
+        let groups: Vec<_> = (0..6).map(|index| dispatch.workgroup(index)).collect();
+        assert_eq!(
+            groups,
+            [
+                ([u32::MAX, 7, 1], [8, 3, 2]),
+                ([0, 7, 1], [5, 3, 2]),
+                ([u32::MAX, 7, 2], [8, 3, 2]),
+                ([0, 7, 2], [5, 3, 2]),
+                ([u32::MAX, 7, 3], [8, 3, 1]),
+                ([0, 7, 3], [5, 3, 1]),
+            ]
+        );
+        let all = Dispatch { count: [u32::MAX; 3], ..dispatch };
+        assert_eq!(all.group_count(), 0xFFFF_FFFF * 0xFFFF_FFFF * 0xFFFF_FFFF);
+    }
 }

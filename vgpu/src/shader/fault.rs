@@ -65,7 +65,7 @@ pub enum WaveFaultKind {
         /// Bytes that a lane has.
         allocated: u32,
     },
-    /// A buffer descriptor with swizzled elements or added thread ids, which are not modelled.
+    /// A buffer descriptor whose format is not modelled.
     BufferDescriptor([u32; 4]),
     /// All running waves of the group wait at a barrier that cannot complete.
     BarrierNeverCompletes,
@@ -134,7 +134,7 @@ impl fmt::Display for WaveFaultKind {
                 write!(formatter, "scratch access at {offset:#x}, of {allocated} bytes that a lane has")
             }
             WaveFaultKind::BufferDescriptor(words) => {
-                write!(formatter, "buffer descriptor {words:08x?}: swizzling and thread ids are not modelled")
+                write!(formatter, "buffer descriptor {words:08x?}: its format is not modelled")
             }
             WaveFaultKind::BarrierNeverCompletes => {
                 formatter.write_str("the waves left wait at a barrier that cannot complete")

@@ -191,3 +191,6 @@ fn jump<N: Note>(
         *far = Some(program);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -93,6 +93,42 @@ pub(crate) fn read_lane<A: AddressMode>(
     Ok(())
 }
 
+/// The same access `4 · index` bytes further.
+pub(crate) fn moved(op: &MicroOp, index: usize) -> MicroOp {
+    MicroOp { immediate: op.immediate.wrapping_add(4 * index as i32), ..*op }
+}
+
+/// Reads a lane's dwords. Each dword of a buffer is inside or outside by itself (RDNA3 instruction set guide, range
+/// checking; LLVM's AMDGPU user guide, relaxed buffer mode).
+pub(crate) fn read_dwords<A: AddressMode>(
+    wave: &Wave,
+    op: &MicroOp,
+    machine: &mut Machine<'_>,
+    lane: usize,
+    bytes: &mut [u8],
+) -> Result<(), WaveFaultKind> {
+    if !is_outside::<A>(wave, op, lane, bytes.len()) {
+        return read_lane::<A>(wave, op, machine, lane, bytes);
+    }
+    let mut dwords = bytes.chunks_exact_mut(4).enumerate();
+    dwords.try_for_each(|(index, dword)| read_lane::<A>(wave, &moved(op, index), machine, lane, dword))
+}
+
+/// Writes a lane's dwords; those outside of a buffer are dropped.
+pub(crate) fn write_dwords<A: AddressMode>(
+    wave: &Wave,
+    op: &MicroOp,
+    machine: &mut Machine<'_>,
+    lane: usize,
+    bytes: &[u8],
+) -> Result<(), WaveFaultKind> {
+    if !is_outside::<A>(wave, op, lane, bytes.len()) {
+        return write_lane::<A>(wave, op, machine, lane, bytes);
+    }
+    let mut dwords = bytes.chunks_exact(4).enumerate();
+    dwords.try_for_each(|(index, dword)| write_lane::<A>(wave, &moved(op, index), machine, lane, dword))
+}
+
 /// Writes the target of a lane's access.
 pub(crate) fn write_lane<A: AddressMode>(
     wave: &Wave,

@@ -229,4 +229,88 @@ mod tests {
         begin_in(&mut wave, false, 2 << 11, [0; 3], [100, 1, 1], 1);
         assert_eq!((wave.scalar_pair(EXEC_LO), wave.is_wave64()), (u64::from(u32::MAX), false));
     }
+
+    /// X counts fastest. An id has ten bits; those of components that RSRC2 does not ask for are zero.
+    #[test]
+    fn every_active_lane_has_the_ids_of_its_work_item() {
+        for size in
+            [[1, 1, 1], [7, 1, 1], [1024, 1, 1], [1, 9, 1], [1, 1, 5], [32, 2, 1], [33, 3, 2], [4, 4, 64]]
+        {
+            let items = size.iter().product::<u32>();
+            for (is_wave64, components) in
+                [false, true].into_iter().flat_map(|wide| [0, 1, 2].map(|count| (wide, count)))
+            {
+                let lanes = if is_wave64 { 64 } else { 32 };
+                let mut wave = Wave::new();
+                for item in 0..items {
+                    let (index, lane) = (item / lanes, item % lanes);
+                    if lane == 0 {
+                        begin_in(&mut wave, is_wave64, components << 11, [0; 3], size, index);
+                        let active = (items - item).min(lanes);
+                        assert_eq!(wave.scalar_pair(126), (0..active).fold(0, |exec, lane| exec | 1 << lane));
+                        assert_eq!((wave.scalar[116], wave.index_in_group), (index << 25, index));
+                    }
+                    let (x, y, z) = (item % size[0], item / size[0] % size[1], item / size[0] / size[1]);
+                    let y = if components > 0 { y << 10 } else { 0 };
+                    let z = if components > 1 { z << 20 } else { 0 };
+                    // A group of one row counts in X whatever is asked for.
+                    assert_eq!(wave.lane(0, lane as usize), x | y | z, "{item} of {size:?}, {components}");
+                }
+            }
+        }
+    }
+
+    /// ttmp9: X; ttmp7: Y in the low half and Z in the high one, each zero if it is not enabled.
+    #[test]
+    fn ids_of_the_group_are_where_their_bits_enable_them() {
+        for enabled in 0..8 {
+            let wave = begin(enabled << 7, [0x1_2345, 0xFFFF, 0xABCD], [64, 1, 1], 0);
+            let y = if enabled & 2 != 0 { 0xFFFF } else { 0 };
+            let z = if enabled & 4 != 0 { 0xABCD_0000 } else { 0 };
+            assert_eq!(wave.scalar[115], y | z, "{enabled}");
+            assert_eq!(wave.scalar[117] == 0x1_2345, enabled & 1 != 0, "{enabled}");
+        }
+        // Only 16 bits of Y are there.
+        assert_eq!(begin(2 << 7, [0, 0x5_0001, 0], [64, 1, 1], 0).scalar[115], 1);
+    }
+
+    #[test]
+    fn apertures_and_constants_do_not_depend_on_what_the_wave_held() {
+        let mut wave = Wave::new();
+        wave.scalar.fill(0x5555);
+        (wave.mode, wave.next, wave.executed, wave.is_high) = (1, 0, 9, true);
+        wave.scalar[235] = 0;
+        wave.scalar[237] = 0;
+        begin_in(&mut wave, false, 16 << 1, [0; 3], [32, 1, 1], 0);
+        assert_eq!(wave.scalar[..16], std::array::from_fn::<u32, 16, _>(|at| at as u32 + 100));
+        assert_eq!((wave.scalar_pair(235), wave.scalar_pair(237)), (0x1_0000 << 32, 0x2_0000 << 32));
+        assert_eq!((wave.scalar[124], wave.scalar[126], wave.scalar[127]), (0, u32::MAX, 0));
+        assert_eq!((wave.mode, wave.executed, wave.is_high, wave.vector_count), (0xF0, 0, false, 16));
+        assert_eq!(wave.approximation_bias, 0);
+    }
+
+    /// MODE bit 24 is SCALAR_PREFETCH_EN; LDS is filled as far as the group may use it.
+    #[test]
+    fn what_is_undefined_comes_from_the_configuration() {
+        let config = Config { scalar_prefetch_at_launch: true, approximation_bias: -1, ..Config::default() };
+        let poison = Poison::new(&config);
+        assert_eq!((poison.mode, poison.approximation_bias), (0x0100_0000, -1));
+        let mut lds = Lds::new();
+        poison.fill_lds(&mut lds, 512);
+        assert_eq!(lds.bytes, 512);
+        assert!(lds.words[..128].iter().all(|word| *word == poison.lds && f32::from_bits(*word).is_nan()));
+        assert!(lds.words[128..].iter().all(|word| *word == 0));
+        let other = Poison::new(&Config { seed: config.seed + 1, ..config });
+        assert!(other.scalar != poison.scalar && other.lds != poison.lds);
+    }
+
+    /// The first values of splitmix64 from state 0, as its authors publish them.
+    #[test]
+    fn the_generator_is_splitmix64() {
+        let mut state = 0;
+        assert_eq!(
+            [0; 3].map(|_| mix(&mut state)),
+            [0xE220_A839_7B1D_CDAF, 0x6E78_9E6A_A1B9_65F4, 0x06C4_5D18_8009_454F]
+        );
+    }
 }

@@ -246,4 +246,44 @@ mod tests {
         assert!((0..31).all(|wave| barrier.wait(wave)));
         assert!(Barrier::new(1).wait(0), "a group of one wave never waits");
     }
+
+    #[test]
+    fn a_wave_that_ends_gives_up_its_bit_and_takes_nobody_else_s() {
+        let mut barrier = Barrier::new(4);
+        (0..4).for_each(|_| _ = barrier.signal());
+        barrier.leave(2);
+        assert_eq!(
+            (0..4).map(|wave| barrier.is_open_for(wave)).collect::<Vec<_>>(),
+            [true, true, false, true]
+        );
+        assert_eq!((barrier.members, barrier.signals), (0b1011, 0));
+        // Nobody has signalled: a wave that ends completes nothing.
+        assert!([0, 1, 3].iter().all(|wave| barrier.wait(*wave)));
+        barrier.leave(0);
+        assert!(!barrier.is_open_for(1) && !barrier.is_open_for(3));
+        barrier.signal();
+        assert!(!barrier.is_open_for(1));
+        barrier.leave(3);
+        assert!(barrier.is_open_for(1), "the one that is left has signalled");
+        barrier.leave(1);
+        assert_eq!((barrier.members, barrier.complete), (0, 0));
+    }
+
+    #[test]
+    fn rows_of_scratch_hold_a_dword_of_every_lane() {
+        let narrow = Scratch { wave_va: 0x1000, lane_bytes: 16, lanes_log2: 5 };
+        assert_eq!((narrow.dword_stride(), narrow.last_va()), (128, 0x1000 + 4 * 128 - 1));
+        // Of 64 lanes, the last row of the half is not followed by that of the other one.
+        let wide = Scratch { lanes_log2: 6, ..narrow };
+        assert_eq!((wide.dword_stride(), wide.last_va()), (256, 0x1000 + 3 * 256 + 127));
+    }
+
+    #[test]
+    fn a_clock_of_instructions_counts_nothing_else() {
+        let clock = Clock::new(true);
+        assert_eq!(clock.ticks(), 0);
+        clock.advance(5);
+        clock.advance(6);
+        assert_eq!((clock.ticks(), clock.ticks()), (11, 11));
+    }
 }

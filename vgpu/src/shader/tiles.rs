@@ -13,7 +13,7 @@ use std::marker::PhantomData;
 use zrt_isa::Opcode;
 
 use crate::shader::address::{AddressMode, vector_source};
-use crate::shader::lane_access::{active, read_lane, write_lane, write_lanes};
+use crate::shader::lane_access::{active, moved, read_lane, write_lane, write_lanes};
 use crate::shader::machine::Machine;
 use crate::shader::micro::{Flow, MicroOp};
 use crate::shader::valu::matrix::shape::{SIDE, operand_place};
@@ -67,11 +67,6 @@ impl<A: AddressMode, const BYTES: usize> Operation for LoadTransposed<A, BYTES> 
         }
         Flow::Next
     }
-}
-
-/// The same access `4 · index` bytes further.
-fn moved(op: &MicroOp, index: usize) -> MicroOp {
-    MicroOp { immediate: op.immediate.wrapping_add(4 * index as i32), ..*op }
 }
 
 struct LoadBlock<A>(PhantomData<A>);

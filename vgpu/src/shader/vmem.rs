@@ -20,7 +20,7 @@ use crate::shader::address::{
 use crate::shader::atomics;
 use crate::shader::control::{OrderAccesses, blank};
 use crate::shader::formatted;
-use crate::shader::lane_access::{active, read_lane, write_lane, write_lanes};
+use crate::shader::lane_access::{active, read_dwords, read_lane, write_dwords, write_lane, write_lanes};
 use crate::shader::lane_transfer::LaneTransfer;
 use crate::shader::machine::Machine;
 use crate::shader::micro::{Flow, MicroOp, Source};
@@ -252,7 +252,7 @@ fn load_by_lane<A: AddressMode>(wave: &mut Wave, op: &MicroOp, machine: &mut Mac
     for lane in active(exec) {
         let mut bytes = [0; LANE_BYTES_MAX];
         let bytes = &mut bytes[..transfer.bytes()];
-        if let Err(kind) = read_lane::<A>(wave, op, machine, lane, bytes) {
+        if let Err(kind) = read_dwords::<A>(wave, op, machine, lane, bytes) {
             return machine.fail_lane(kind, lane);
         }
         for (row, word) in rows.iter_mut().zip(bytes.chunks_exact(4)) {
@@ -369,7 +369,7 @@ fn store_by_lane<A: AddressMode>(wave: &mut Wave, op: &MicroOp, machine: &mut Ma
         for (index, word) in bytes.chunks_exact_mut(4).enumerate() {
             word.copy_from_slice(&wave.vector[(data + index) & 255].0[lane].to_le_bytes());
         }
-        if let Err(kind) = write_lane::<A>(wave, op, machine, lane, bytes) {
+        if let Err(kind) = write_dwords::<A>(wave, op, machine, lane, bytes) {
             return machine.fail_lane(kind, lane);
         }
     }

@@ -160,3 +160,32 @@ impl Wave {
         self.scalar[low as usize + 1] = (value >> 32) as u32;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lanes_are_numbered_over_both_halves() {
+        let mut wave = Wave::new();
+        wave.set_lane(3, 40, 1);
+        assert_eq!(wave.lane(3, 40), 0, "a wave32 has no such lane");
+        wave.other_half = Some(vector_bank());
+        for lane in 0..64 {
+            wave.set_lane(3, lane, 100 + lane as u32);
+        }
+        assert!((0..64).all(|lane| wave.lane(3, lane) == 100 + lane as u32));
+        assert_eq!((wave.vector[3].0[31], wave.other_half.as_ref().unwrap()[3].0[0]), (131, 132));
+        assert!(wave.vector[2].0.iter().chain(&wave.vector[4].0).all(|value| *value == 0));
+        wave.set_scalar_pair(EXEC_LO, 0x1_0000_0002);
+        assert_eq!((wave.scalar[126], wave.scalar[127]), (2, 1));
+        assert_eq!(wave.put_halves_back(), 0);
+        wave.exchange_halves();
+        assert_eq!((wave.exec(), wave.scalar[127], wave.vector[3].0[0], wave.is_high), (1, 2, 132, true));
+        assert_eq!(wave.put_halves_back(), 32);
+        assert_eq!((wave.exec(), wave.scalar[127], wave.vector[3].0[0], wave.is_high), (2, 1, 100, false));
+        let mut narrow = Wave::new();
+        narrow.exchange_halves();
+        assert_eq!((narrow.is_high, narrow.is_wave64(), wave.is_wave64()), (false, false, true));
+    }
+}

@@ -1,6 +1,9 @@
 //! Loads, stores and atomics of vector memory against an array of bytes; the words are llvm-mc 19's. Addresses are in
 //! v10 and v11, data in v4 to v7, results in v20 and up.
 
+mod buffers;
+mod private;
+
 use std::sync::Arc;
 
 use zrt_isa::opcode::OPCODES;

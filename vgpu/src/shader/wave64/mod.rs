@@ -280,4 +280,163 @@ mod tests {
         assert_eq!(ops.iter().map(|op| op.weight).collect::<Vec<_>>(), [0, 0, 0, 1]);
         assert_eq!([ops[0].destination, ops[2].destination, ops[3].destination], [LOW_RESULT, 11, 10]);
     }
+
+    fn ops(words: &[u32]) -> [MicroOp; OPS_OF_HALVES] {
+        let instruction = zrt_isa::decode_for(words, zrt_isa::resources::WaveSize::Wave64).unwrap();
+        let Ok(ops) = translate(&instruction, Level::BASELINE).unwrap().try_into() else {
+            panic!("{words:x?}")
+        };
+        ops
+    }
+
+    /// Slots of results are 129 for the low half's mask, and of exec 130 and 131 while the halves are exchanged.
+    #[test]
+    fn masks_of_halves_are_the_two_scalars_of_a_pair() {
+        for (words, low, high, last) in [
+            // v_cmp_lt_u32_e64 exec, s10, v0; v_cmpx_lt_u32_e64 s10, v0: exec_hi is in exec_lo's place
+            ([0xD449_007E, 0x0002_000A], 129, 126, 126),
+            ([0xD4C9_007E, 0x0002_000A], 129, 126, 126),
+            // null, s10, v0: nothing is kept
+            ([0xD449_007C, 0x0002_000A], 128, 128, 128),
+        ] {
+            let ops = ops(&words);
+            let destinations = [ops[0].destination, ops[2].destination, ops[3].destination];
+            assert_eq!(destinations, [low, high, last], "{words:x?}");
+        }
+        for (words, carries) in [
+            // v_add_co_ci_u32_e64 v0, s[10:11], v1, v2, s[12:13]; v0, null, v1, v2, vcc
+            ([0xD520_0A00, 0x0032_0501], [129, 11, 10]),
+            ([0xD520_7C00, 0x01AA_0501], [128, 128, 128]),
+            // v_div_scale_f32 v0, s[10:11], v1, v2, v3
+            ([0xD6FC_0A00, 0x040E_0501], [129, 11, 10]),
+        ] {
+            let ops = ops(&words);
+            assert_eq!([ops[0].destination2, ops[2].destination2, ops[3].destination], carries, "{words:x?}");
+            assert_eq!([ops[0].destination, ops[2].destination], [0, 0]);
+        }
+        // Carries in: s[12:13], vcc; selectors: s[10:11], and exec from its copy.
+        for (words, sources) in [
+            ([0xD520_0A00, 0x0032_0501], [12, 13]),
+            ([0xD520_7C00, 0x01AA_0501], [106, 107]),
+            ([0xD501_0000, 0x002A_0501], [10, 11]),
+            ([0xD501_0000, 0x01FA_0501], [126, 131]),
+        ] {
+            let ops = ops(&words);
+            let expected = sources.map(Source::Scalar);
+            assert_eq!([ops[0].sources[2], ops[2].sources[2]], expected, "{words:x?}");
+        }
+        // v_div_fmas_f32 reads vcc.
+        let fmas = ops(&[0xD637_0000, 0x040E_0501]);
+        assert_eq!([fmas[0].destination2, fmas[2].destination2], [106, 107]);
+        // v_mov_b32 v0, exec_lo; exec_hi
+        for (word, sources) in [(0x7E00_027E, [126, 130]), (0x7E00_027F, [127, 131])] {
+            let ops = ops(&[word]);
+            assert_eq!([ops[0].sources[0], ops[2].sources[0]], sources.map(Source::Scalar));
+        }
+    }
+
+    #[test]
+    fn constants_are_the_same_in_both_halves() {
+        // v_add_f64_e64 v[0:1], 1.0, v[2:3]: the high dword of 1.0 is beside the source.
+        let ops_of_sum = ops(&[0xD502_0000, 0x0002_04F2]);
+        for op in [&ops_of_sum[0], &ops_of_sum[2]] {
+            assert_eq!((op.sources[0], op.wide[0]), (Source::Constant(0), 0x3FF0_0000));
+        }
+        // buffer_load_b32 v20, v10, s[8:11], exec_lo offen, and s12: soffset
+        for (words, soffsets) in
+            [([0xC405_007E, 0x4080_1014, 0x80A], [126, 130]), ([0xC405_000C, 0x4080_1014, 0x80A], [12, 12])]
+        {
+            let ops = ops(&words);
+            assert_eq!([ops[0].wide[0], ops[2].wide[0]], soffsets);
+        }
+        // -1 to -16 are extended by their sign; 0, 64 and 0.5 have no high dword of a mask.
+        for (code, high) in [(192, 0), (193, u32::MAX), (208, u32::MAX), (128, 0), (240, 0)] {
+            assert_eq!(
+                second_of_pair(Source::Constant(9), Operand::Inline(code)),
+                Source::Constant(high),
+                "{code}"
+            );
+        }
+    }
+
+    /// Lanes 32 to 63 of the wave are lanes 0 to 31 of their half.
+    #[test]
+    fn lane_numbers_of_the_high_half_go_on() {
+        // ds_load_addtid_b32, global_load_addtid_b32 and global_store_addtid_b32 with offset:8
+        for words in
+            [&[0xDAC4_0008, 0x1400_0000][..], &[0xEE0A_0008, 0x14, 0x800], &[0xEE0A_4008, 0x0A00_0000, 0x800]]
+        {
+            let ops = ops(words);
+            assert_eq!([ops[0].immediate, ops[2].immediate], [8, 8 + 32 * 4], "{words:x?}");
+        }
+        let wave = |low: u32, high: u32| {
+            let mut wave = Wave::new();
+            wave.other_half = Some(crate::shader::wave::vector_bank());
+            (wave.scalar[126], wave.scalar[127]) = (u32::MAX, u32::MAX);
+            (wave.scalar[8], wave.scalar[9]) = (low, high);
+            (0..64).for_each(|lane| wave.set_lane(1, lane, 1000));
+            wave
+        };
+        // v_mbcnt_lo_u32_b32 v0, s8, v1; v_mbcnt_hi_u32_b32 v0, s9, v1: set bits of the mask below the lane
+        for (words, is_high) in [([0xD71F_0000, 0x0002_0208], false), ([0xD720_0000, 0x0002_0209], true)] {
+            let mask = 0xA5A5_1234u32;
+            let mut after = wave(mask, mask);
+            crate::shader::machine::with_machine(|machine| {
+                for op in ops(&words) {
+                    assert_eq!(op.executor.call(&mut after, &op, machine), Flow::Next);
+                }
+            });
+            for lane in 0..64u32 {
+                let below = if is_high { lane.saturating_sub(32) } else { lane.min(32) };
+                let count = (0..below).filter(|bit| mask >> bit & 1 != 0).count() as u32;
+                assert_eq!(after.lane(0, lane as usize), 1000 + count, "lane {lane}, high {is_high}");
+            }
+            assert!(!after.is_high);
+        }
+        // v_mov_b32_dpp v0, v1 row_shl:1 row_mask:0xb bank_mask:0xf: row 2 of four is not written.
+        let mut after = wave(0, 0);
+        (0..64).for_each(|lane| after.set_lane(1, lane, 100 + lane as u32));
+        crate::shader::machine::with_machine(|machine| {
+            for op in ops(&[0x7E00_02FA, 0xBF01_0101]) {
+                op.executor.call(&mut after, &op, machine);
+            }
+        });
+        for lane in 0..64u32 {
+            // The last lane of a row has no source and stays.
+            let is_written = lane / 16 != 2 && lane % 16 != 15;
+            assert_eq!(after.lane(0, lane as usize), if is_written { 101 + lane } else { 0 }, "lane {lane}");
+        }
+    }
+
+    #[test]
+    fn whole_operations_reach_all_lanes() {
+        let run = |wave: &mut Wave, words: &[u32]| {
+            let ops = translate(&zrt_isa::decode(words).unwrap(), Level::BASELINE).unwrap();
+            let [op] = &ops[..] else { panic!("{words:x?}") };
+            crate::shader::machine::with_machine(|machine| op.executor.call(wave, op, machine));
+        };
+        let mut wave = Wave::new();
+        wave.other_half = Some(crate::shader::wave::vector_bank());
+        (0..64).for_each(|lane| wave.set_lane(1, lane, 100 + lane as u32));
+        // v_readlane_b32 s0, v1, s2; numbers count modulo 64
+        for (number, value) in [(0, 100), (31, 131), (32, 132), (63, 163), (64, 100), (u32::MAX, 163)] {
+            wave.scalar[2] = number;
+            run(&mut wave, &[0xD760_0000, 0x0000_0501]);
+            assert_eq!(wave.scalar[0], value, "{number}");
+        }
+        // v_readfirstlane_b32 s0, v1: the first active lane, or lane 0
+        for (exec, value) in [(1u64 << 40, 140), (0x3000_0000_0000_0000, 160), (6, 101), (0, 100)] {
+            wave.set_scalar_pair(126, exec);
+            run(&mut wave, &[0x7E00_0501]);
+            assert_eq!(wave.scalar[0], value, "{exec:#x}");
+        }
+        // v_writelane_b32 v0, s1, 40, whatever is active; its number modulo 64: v_writelane_b32 v0, s1, s2
+        wave.scalar[1] = 7;
+        run(&mut wave, &[0xD761_0000, 0x0001_5001]);
+        wave.scalar[2] = 64 + 3;
+        run(&mut wave, &[0xD761_0000, 0x0000_0401]);
+        for lane in 0..64 {
+            assert_eq!(wave.lane(0, lane), if lane == 40 || lane == 3 { 7 } else { 0 }, "lane {lane}");
+        }
+    }
 }
