@@ -144,4 +144,33 @@ mod tests {
             "without a scalar base the address is a pair"
         );
     }
+
+    #[test]
+    fn an_address_has_as_many_registers_as_its_form_says() {
+        let highest = |words: &[u32]| {
+            let mut instruction = zrt_isa::decode(words).unwrap();
+            if instruction.sources[0] == Operand::Vector(10) {
+                instruction.sources[0] = Operand::Vector(200);
+            }
+            highest_vector_register(&instruction, WaveSize::Wave32)
+        };
+        for (words, expected) in [
+            // global_load_b32 v20, v10, s[8:9]; v20, v[10:11], off; flat_load_b32 v20, v[10:11]
+            ([0xEE05_0008, 0x14, 0x080A], 200),
+            ([0xEE05_007C, 0x14, 0x080A], 201),
+            ([0xEC05_007C, 0x14, 0x080A], 201),
+            // buffer_load_b32 v20, off, s[8:11], s12; v10 offen; v10 idxen; v[10:11] idxen offen
+            ([0xC405_000C, 0x0080_1014, 0x0800], 20),
+            ([0xC405_000C, 0x4080_1014, 0x080A], 200),
+            ([0xC405_000C, 0x8080_1014, 0x080A], 200),
+            ([0xC405_000C, 0xC080_1014, 0x080A], 201),
+            // buffer_store_b128 v[4:7], off, s[8:11], s12; scratch_load_b128 v[20:23], v10, s12
+            ([0xC407_400C, 0x0080_1004, 0x0800], 7),
+            ([0xED05_C00C, 0x0002_0014, 0x080A], 200),
+        ] {
+            assert_eq!(highest(&words), Some(expected), "{words:x?}");
+        }
+        // v_dual_mov_b32 v0, v1 :: v_dual_mov_b32 v3, v2
+        assert_eq!(highest(&[0xCA10_0101, 0x0002_0102]), Some(3));
+    }
 }

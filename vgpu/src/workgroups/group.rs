@@ -547,3 +547,23 @@ impl Run<'_> {
         self.fault(at, WaveFaultKind::BarrierNeverCompletes, None, instruction_va);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pool_gives_what_was_used_last_and_keeps_as_many_as_a_group_has() {
+        let mut pool = WavePool::default();
+        for number in 0..SPARE_WAVES_MAX as u32 + 2 {
+            pool.put(Box::new(Wave { index_in_group: number, ..Wave::new() }));
+            pool.put_shadow(Some(Box::default()));
+            pool.put_shadow(None);
+        }
+        assert_eq!((pool.waves.len(), pool.shadows.len()), (SPARE_WAVES_MAX, SPARE_WAVES_MAX));
+        assert_eq!(
+            [(); 2].map(|()| pool.take().index_in_group as usize),
+            [SPARE_WAVES_MAX - 1, SPARE_WAVES_MAX - 2]
+        );
+    }
+}

@@ -314,12 +314,11 @@ mod tests {
             assert_eq!([ops[0].destination2, ops[2].destination2, ops[3].destination], carries, "{words:x?}");
             assert_eq!([ops[0].destination, ops[2].destination], [0, 0]);
         }
-        // Carries in: s[12:13], vcc; selectors: s[10:11], and exec from its copy.
+        // Carries in: s[12:13], vcc; selectors: s[10:11].
         for (words, sources) in [
             ([0xD520_0A00, 0x0032_0501], [12, 13]),
             ([0xD520_7C00, 0x01AA_0501], [106, 107]),
             ([0xD501_0000, 0x002A_0501], [10, 11]),
-            ([0xD501_0000, 0x01FA_0501], [126, 131]),
         ] {
             let ops = ops(&words);
             let expected = sources.map(Source::Scalar);

@@ -223,3 +223,59 @@ fn an_engine_tells_how_many_threads_it_has() {
         assert_eq!(format!("{:?}", device.engine), format!("ShaderEngine {{ threads: {threads}, .. }}"));
     }
 }
+
+/// A group of sleeping waves gives up its turn at once; one that works keeps it for many of its waves' turns.
+#[test]
+fn a_group_that_only_sleeps_yields_to_others() {
+    let mut device = Device::new(parallel(0));
+    // s_sleep 1, s_branch -2; s_branch -1
+    let [sleeping, working] =
+        [&[0xBF83_0001, 0xBFA0_FFFE][..], &[0xBFA0_FFFF]].map(|words| device.code_words(words));
+    let executed = |device: &Device, code: &Buffer, runs: usize| {
+        let before = device.counters.snapshot().wave_instructions;
+        device.submit(device.dispatch(code, 1, 96, &[]));
+        (0..runs).for_each(|_| assert!(device.engine.help()));
+        assert!(device.engine.cancel_all());
+        device.counters.snapshot().wave_instructions - before
+    };
+    // Three waves: first each sleeps, then each branches and sleeps.
+    assert_eq!(executed(&device, &sleeping, 1), 3);
+    assert_eq!(executed(&device, &sleeping, 2), 3 + 6);
+    let many = executed(&device, &working, 1);
+    assert!(many > 3 * 4096 && many.is_multiple_of(4096), "{many}");
+}
+
+/// The last group of a dispatch may be smaller: its barrier is for the waves that it has.
+#[test]
+fn each_group_has_a_barrier_for_its_own_waves() {
+    for config in configs() {
+        let mut device = Device::new(config);
+        // s_barrier_signal -1; s_barrier_wait -1; s_get_barrier_state s4, -1; v_mov_b32 v1, s4;
+        // s_lshl_b32 s5, ttmp9, 2; v_mov_b32 v2, s5; global_store_b32 v2, v1, s[0:1]; s_endpgm
+        let words = [
+            0xBE80_4EC1,
+            0xBF94_FFFF,
+            0xBE84_50C1,
+            0x7E02_0204,
+            0x8405_8275,
+            0x7E04_0205,
+            0xEE06_8000,
+            0x0080_0000,
+            0x0000_0002,
+            0xBFB0_0000,
+        ];
+        let (code, out) = (device.code_words(&words), device.buffer(4096));
+        let mut dispatch = device.dispatch(&code, 3, 32, &[out.va]);
+        dispatch.group = [32, 1, 1];
+        device.run(dispatch.clone());
+        // A group of one wave: a member, and no signal that is left.
+        assert_eq!(out.words(0, 3), [0x11; 3]);
+        dispatch.group = [1024, 1, 1];
+        dispatch.last_group = [70, 1, 1];
+        device.run(dispatch);
+        // The waves that have ended before the last one looks are no members.
+        let members = out.words(0, 3).into_iter().map(|state| state >> 4 & 0x7F).collect::<Vec<_>>();
+        assert!(members[..2].iter().all(|count| (1..=32).contains(count)), "{members:?}");
+        assert!((1..=3).contains(&members[2]), "{members:?}");
+    }
+}

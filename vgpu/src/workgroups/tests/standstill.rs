@@ -113,6 +113,40 @@ fn a_wait_for_groups_that_have_no_room_is_told() {
     assert!(matches!(kind, WaveFaultKind::SpinsForever { waiting_groups: 1.. }), "{kind:?}");
 }
 
+/// A WGP has LDS for two such groups; of five, three wait.
+#[test]
+fn groups_without_room_are_counted() {
+    for config in [parallel(0), deterministic(2), checked(3)] {
+        let mut device = Device::new(Config { compute_units: 2, ..config });
+        let is_checked = device.engine.inspection().is_some();
+        if let Some(inspection) = device.engine.inspection() {
+            inspection.silence_host(true);
+        }
+        let code = device.code(&code::WAIT_FOR_WORD);
+        let word = device.buffer(4096);
+        let mut dispatch = device.dispatch(&code, 5, 64, &[word.va]);
+        dispatch.rsrc2 = RSRC2_LDS_ALL;
+        let ticket = device.submit(dispatch);
+        let all_but = |waves: usize| {
+            device.engine.help();
+            positions(&device).len() == waves
+        };
+        device.until("two groups are resident", || all_but(4));
+        let text = device.engine.waves_text();
+        let rest = "{\"more_waves\":0,\"waiting_groups\":3,\"held_groups\":0}";
+        assert_eq!(text.lines().last(), Some(rest), "{text}");
+        if is_checked {
+            assert_eq!(fault_of(&device).kind, WaveFaultKind::SpinsForever { waiting_groups: 3 });
+            assert!(device.engine.cancel_queue(1));
+            continue;
+        }
+        word.view.store_u32(0, 1);
+        device.until("all have ended", || ticket.is_done());
+        let counted = device.counters.snapshot();
+        assert_eq!((counted.workgroups, counted.waves, counted.dispatches), (5, 10, 1));
+    }
+}
+
 #[test]
 fn a_wave_at_a_barrier_and_one_that_spins_are_told_together() {
     let mut device = silent(checked(7));
