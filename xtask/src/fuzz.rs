@@ -271,12 +271,9 @@ mod tests {
     }
 
     /// Programs in place of targets.
-    fn stand_ins(folder: &Path, scripts: &[(&Target, &str)]) -> Fuzzers {
-        use std::os::unix::fs::PermissionsExt;
+    fn stand_ins(folder: &TemporaryFolder, scripts: &[(&Target, &str)]) -> Fuzzers {
         for (target, script) in scripts {
-            let program = folder.join(target.name);
-            std::fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
-            std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+            folder.program(target.name, script);
         }
         Fuzzers { folder: folder.to_path_buf(), kept: folder.join("kept") }
     }

@@ -141,8 +141,8 @@ mod tests {
         assert!(of_launches(&profile, &sequence(&[], 1)).is_none());
     }
 
-    /// By hand, of 32 waves on a compute unit: 16 groups of 2, one of 21, one of 32. Each of the three groups has a compute
-    /// unit of its own, with two SIMDs.
+    /// By hand, of 32 waves on a compute unit: 16 groups of 2, one of 21, one of 32. Each of the three groups has a
+    /// compute unit of its own, with two SIMDs.
     #[test]
     fn the_launch_that_leaves_most_waves_free_stands_for_all() {
         let profile = Profile { opcodes: [("v_add_f32_e32".to_owned(), 1000)].into(), ..Profile::default() };

@@ -151,8 +151,8 @@ pub fn predict(
     Ok(records)
 }
 
-/// Of a prompt that fills a context, in as few steps as a session can take, of equal length: the one in the middle stands
-/// for all of them.
+/// Of a prompt that fills a context, in as few steps as a session can take, of equal length: the one in the middle
+/// stands for all of them.
 fn middle_step(context: u32) -> StepRows {
     let rows = context.div_ceil(context.div_ceil(CHUNK_ROWS_MAX));
     StepRows::Prompt { rows, position: (context - rows) / 2 }

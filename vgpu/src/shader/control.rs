@@ -59,9 +59,8 @@ pub(crate) fn successors(instruction: &Instruction) -> Successors {
         SBranch => Successors::Target(distance),
         SCbranchScc0 | SCbranchScc1 | SCbranchVccz | SCbranchVccnz | SCbranchExecz | SCbranchExecnz
         | SCallB64 => Successors::NextAndTarget(distance),
-        // The instruction after a call is where the callee returns.
-        SSwappcB64 => Successors::Next,
         SSetpcB64 | SRfeB64 | SEndpgm | SEndpgmSaved | SCodeEnd => Successors::Nowhere,
+        // The instruction after s_swappc is where the callee returns.
         _ => Successors::Next,
     }
 }

@@ -98,8 +98,8 @@ pub(crate) fn moved(op: &MicroOp, index: usize) -> MicroOp {
     MicroOp { immediate: op.immediate.wrapping_add(4 * index as i32), ..*op }
 }
 
-/// Reads a lane's dwords. Each dword of a buffer is inside or outside by itself (RDNA3 instruction set guide, range
-/// checking; LLVM's AMDGPU user guide, relaxed buffer mode).
+/// Reads a lane's dwords. Each dword of a buffer is inside or outside by itself. That is a **model**: texts about RDNA
+/// and a draft of LLVM's user guide (its change 134734, on buffers that are not relaxed) say so, none about this chip.
 pub(crate) fn read_dwords<A: AddressMode>(
     wave: &Wave,
     op: &MicroOp,

@@ -347,3 +347,49 @@ fn a_refusal_names_the_words_of_its_instruction() {
         assert_eq!((opcode, words), (Opcode::SBarrierSignal, [0xBE80_4E7D, 0, 0, 0]));
     }
 }
+
+/// Two operations in one instruction are for 32 lanes.
+#[test]
+fn what_only_a_wave32_can_execute_is_no_instruction_of_a_wave64() {
+    let (space, view) = space();
+    // v_dual_mov_b32 v0, v2 :: v_dual_mov_b32 v1, v3
+    store(&view, 0, &[0xCA10_0102, 0x0000_0103, 0xBFB0_0000, 0xBFB0_0000]);
+    let narrow = get_for(&cache(), &space, CODE_VA, (8, false));
+    assert_eq!(narrow.stop(&narrow.ops[0]), None);
+    let wide = get_for(&cache(), &space, CODE_VA, (8, true));
+    let expected = WaveFaultKind::UnknownInstruction([0xCA10_0102, 0x0000_0103, 0xBFB0_0000, 0xBFB0_0000]);
+    assert_eq!(wide.stop(&wide.ops[0]), Some(expected));
+}
+
+/// The same words without the right to execute them are another program.
+#[test]
+fn a_program_needs_its_rights_as_long_as_it_runs() {
+    let (space, _) = space();
+    space.unmap(GpuVa(CODE_VA), ByteLen(8192)).unwrap();
+    let mapping = MemoryFile::new("code", 8192).unwrap().map(0, 8192, Protection::ReadWrite, None).unwrap();
+    let mapping = Arc::new(mapping);
+    store(mapping.view(), 0, &AROUND_DATA);
+    let map = |rights| space.map(GpuVa(CODE_VA), ByteLen(8192), rights, mapping.clone()).unwrap();
+    map(Rights::READ | Rights::EXECUTE);
+    let cache = cache();
+    let first = get(&cache, &space, CODE_VA);
+    assert_eq!(first.stop(&first.ops[0]), None);
+    space.unmap(GpuVa(CODE_VA), ByteLen(8192)).unwrap();
+    map(Rights::READ);
+    let second = get(&cache, &space, CODE_VA);
+    let Some(WaveFaultKind::Page(fault)) = second.stop(&second.ops[0]) else { panic!("it can be executed") };
+    assert_eq!((fault.va, fault.cause), (CODE_VA, Cause::NoExecute));
+}
+
+#[test]
+fn a_jump_over_code_has_an_address_of_64_bits() {
+    const HIGH_VA: u64 = 0x7_0040_0000;
+    let mapping = MemoryFile::new("code", 4096).unwrap().map(0, 4096, Protection::ReadWrite, None).unwrap();
+    let space = AddressSpace::default();
+    // The words of overlapping instructions above.
+    store(mapping.view(), 0, &[0xBFA1_0001, 0xBE80_00FF, 0xBE80_0081, 0xBFB0_0000]);
+    let rights = Rights::READ | Rights::EXECUTE;
+    space.map(GpuVa(HIGH_VA), ByteLen(4096), rights, Arc::new(mapping)).unwrap();
+    let program = get(&cache(), &space, HIGH_VA);
+    assert_eq!(program.ops[2].wide, [0x0040_000C, 7, 0]);
+}

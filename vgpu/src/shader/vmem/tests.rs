@@ -3,6 +3,7 @@
 
 mod buffers;
 mod private;
+mod tiles;
 
 use std::sync::Arc;
 

@@ -431,7 +431,8 @@ fn mixed_sums_have_every_form_of_source() {
     }
 }
 
-/// "OPSEL[2] controls which half of S2 is read and OPSEL[3] controls which half of D is written"; the others are ignored.
+/// "OPSEL[2] controls which half of S2 is read and OPSEL[3] controls which half of D is written"; the others are
+/// ignored.
 #[test]
 fn sixteen_bit_dot_products_have_halves_of_addend_and_result() {
     for select in 0..16u32 {
