@@ -20,6 +20,8 @@ pub struct Mirror {
     /// The copy's root.
     pub copy: PathBuf,
     target: PathBuf,
+    /// The cargo that runs in it.
+    pub program: String,
 }
 
 impl Mirror {
@@ -27,7 +29,8 @@ impl Mirror {
     pub fn new(root: &Path, scratch: &Path) -> Result<Mirror, Box<dyn Error>> {
         fs::create_dir_all(scratch.join("tree"))?;
         let (root, scratch) = (root.canonicalize()?, scratch.canonicalize()?);
-        Ok(Mirror { root, copy: scratch.join("tree"), target: scratch.join("target") })
+        let (copy, target) = (scratch.join("tree"), scratch.join("target"));
+        Ok(Mirror { root, copy, target, program: process::cargo_program() })
     }
 
     /// Makes the copy equal to the repository, but for files of it that `stays` names: those are left as they are.
@@ -67,7 +70,7 @@ impl Mirror {
 
     /// Cargo with these arguments, in the copy.
     pub fn cargo(&self, arguments: &[&str]) -> Command {
-        let mut command = process::cargo();
+        let mut command = Command::new(&self.program);
         command.args(arguments).current_dir(&self.copy).env("CARGO_TARGET_DIR", &self.target);
         without_shrinking(&mut command);
         command
@@ -106,9 +109,20 @@ pub fn write_if_new(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
     use zrt_needs::TemporaryFolder;
+
+    /// A program at `path` that is a shell script.
+    pub fn program(path: &Path, script: &str) {
+        let text = path.with_extension("script");
+        fs::write(&text, format!("#!/bin/sh\n{script}\n")).unwrap();
+        // A process that another thread starts now inherits what this one has open for writing, and what is open for
+        // writing cannot be started. So it is written by a process that has ended.
+        let mut install = Command::new("install");
+        assert!(install.args(["-m", "755"]).args([&text, path]).status().unwrap().success());
+        fs::remove_file(text).unwrap();
+    }
 
     #[test]
     fn cargo_runs_in_the_copy_with_its_own_outputs_and_without_what_failures_cost() {

@@ -12,6 +12,7 @@ mod runs;
 mod table;
 mod tree;
 
+use crate::process;
 use runs::{Outcome, Run};
 use std::collections::BTreeSet;
 use std::error::Error;
@@ -57,10 +58,14 @@ pub fn run(arguments: &MutantsArguments) -> Result<(), Box<dyn Error>> {
         chosen.iter().for_each(|mutant| println!("{:34} {}", mutant.name, mutant.file));
         return Ok(());
     }
-    let tree = Tree::new(&root)?;
+    plant(&Tree::new(&root, process::cargo_program())?, &chosen)
+}
+
+/// Plants rows one after the other. The tests must first pass without them.
+fn plant(tree: &Tree, chosen: &[&Mutant]) -> Result<(), Box<dyn Error>> {
     let commands: BTreeSet<&[&str]> = chosen.iter().map(|mutant| mutant.test).collect();
     for command in commands {
-        without_mutant(&tree, command)?;
+        without_mutant(tree, command)?;
     }
     // A refused mutant counts as killed, so the assembler must be there and take the sources as they are.
     if chosen.iter().any(|mutant| is_assembly(mutant)) && tree.assemble("without")? != Assembled::Taken {
@@ -70,9 +75,9 @@ pub fn run(arguments: &MutantsArguments) -> Result<(), Box<dyn Error>> {
     }
     let mut wrong = 0;
     let mut lines = Vec::new();
-    for mutant in &chosen {
+    for mutant in chosen {
         let started = Instant::now();
-        let outcome = with_mutant(&tree, mutant)?;
+        let outcome = with_mutant(tree, mutant)?;
         let (verdict, is_right) = judge(&outcome, &mutant.expected);
         wrong += usize::from(!is_right);
         let seconds = started.elapsed().as_secs();
@@ -92,7 +97,9 @@ fn without_mutant(tree: &Tree, command: &[&str]) -> Result<(), Box<dyn Error>> {
     println!("== without a mutant: cargo test {shown}");
     match tree.test("without", command)? {
         Run { outcome: Outcome::Survived, tests: 1.. } => Ok(()),
-        Run { tests: 0, .. } => Err(format!("cargo test {shown}: no test ran").into()),
+        Run { outcome: Outcome::Survived, tests: 0 } => {
+            Err(format!("cargo test {shown}: no test ran").into())
+        }
         run => Err(format!("cargo test {shown} without a mutant: {}", run.outcome).into()),
     }
 }
@@ -132,6 +139,119 @@ fn scratch_folder(root: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mirror::tests::program;
+    use zrt_needs::TemporaryFolder;
+
+    const TEST: &[&str] = &["-p", "zrt-lib", "--", "one"];
+    const LIBRARY: &str = "lib/src/lib.rs";
+    const KERNEL: &str = "asm/gfx1201/kernel.s";
+    /// Instead of cargo: the library and the kernel say by words what becomes of them.
+    const CARGO: &str = r#"echo "$*" >> ../ran
+        case "$*" in
+            "xtask asm") ! grep -q refused asm/gfx1201/kernel.s; exit;;
+            "test --no-run"*) ! grep -q misspelt lib/src/lib.rs; exit;;
+            *) grep -q "without tests" lib/src/lib.rs && exit 0;;
+        esac
+        if grep -q wrong lib/src/lib.rs asm/gfx1201/kernel.s; then
+            echo "test one ... FAILED"; echo "test result: FAILED. 3 passed; 1 failed; 0 ignored"; exit 1
+        fi
+        echo "test result: ok. 4 passed; 0 failed; 0 ignored""#;
+
+    /// A row that writes a word over the text of a file.
+    fn row(name: &'static str, file: &'static str, replace: &'static str, expected: Expected) -> Mutant {
+        Mutant { name, file, find: "right", replace, test: TEST, expected }
+    }
+
+    fn equivalent() -> Expected {
+        Expected::Equivalent("the same")
+    }
+
+    /// Plants rows into a repository of these two files: what is told, and what cargo was asked for.
+    fn planted(library: &str, kernel: &str, rows: &[Mutant]) -> (Result<(), String>, Vec<String>) {
+        let root = TemporaryFolder::new("mutants");
+        for (file, text) in [(LIBRARY, library), (KERNEL, kernel)] {
+            std::fs::create_dir_all(root.join(file).parent().unwrap()).unwrap();
+            std::fs::write(root.join(file), text).unwrap();
+        }
+        program(&root.join("cargo"), CARGO);
+        let tree = Tree::new(&root, root.join("cargo").to_str().unwrap().to_owned()).unwrap();
+        let told = plant(&tree, &rows.iter().collect::<Vec<_>>()).map_err(|error| error.to_string());
+        let ran = std::fs::read_to_string(root.join("target/mutants/ran")).unwrap();
+        for (file, text) in [(LIBRARY, library), (KERNEL, kernel)] {
+            assert_eq!(std::fs::read_to_string(root.join(file)).unwrap(), text);
+        }
+        (told, ran.lines().map(str::to_owned).collect())
+    }
+
+    #[test]
+    fn each_row_is_planted_alone_and_the_harness_gets_what_is_behind_the_dashes() {
+        let rows = [
+            row("killed", LIBRARY, "wrong", Expected::Killed),
+            row("same", LIBRARY, "the same", equivalent()),
+            row("killed-kernel", KERNEL, "wrong", Expected::Killed),
+            row("refused", KERNEL, "refused", Expected::Killed),
+            row("same-kernel", KERNEL, "the same", equivalent()),
+        ];
+        let (told, ran) = planted("right", "right", &rows);
+        assert_eq!(told, Ok(()));
+        let (build, test) = ("test --no-run -p zrt-lib", "test -p zrt-lib -- one");
+        let mut expected = vec![build, test, "xtask asm"];
+        expected.extend([build, test].repeat(2));
+        expected.extend(["xtask asm", build, test, "xtask asm", "xtask asm", build, test]);
+        assert_eq!(ran, expected);
+    }
+
+    #[test]
+    fn rows_that_are_not_as_the_table_says_are_counted() {
+        let rows = [
+            row("killed", LIBRARY, "wrong", equivalent()),
+            row("same", LIBRARY, "the same", Expected::Killed),
+            row("misspelt", LIBRARY, "misspelt", Expected::Killed),
+            row("right", LIBRARY, "the same", equivalent()),
+        ];
+        let told = "3 of 4 rows are not as the table says";
+        assert_eq!(planted("right", "right", &rows).0, Err(told.into()));
+    }
+
+    #[test]
+    fn nothing_is_planted_where_tests_or_kernels_fail_without_a_mutant() {
+        let rust = || [row("rust", LIBRARY, "the same", equivalent())];
+        let kernel = [row("kernel", KERNEL, "the same", equivalent())];
+        let command = "cargo test -p zrt-lib -- one";
+        for (library, told) in [
+            ("right, wrong", "without a mutant: killed by one"),
+            ("right, misspelt", "without a mutant: does not compile"),
+        ] {
+            assert_eq!(planted(library, "", &rust()).0, Err(format!("{command} {told}")));
+        }
+        let told = format!("{command}: no test ran");
+        assert_eq!(planted("right without tests", "", &rust()).0, Err(told));
+        let told = "the kernels cannot be assembled without a mutant: `cargo xtask asm` needs LLVM 19";
+        assert_eq!(planted("", "right, refused", &kernel).0, Err(told.into()));
+        // Rows in Rust need no assembler.
+        assert_eq!(planted("right", "refused", &rust()).0, Ok(()));
+    }
+
+    #[test]
+    fn rows_are_chosen_by_how_their_name_or_file_begins() {
+        let mutant = row("ring-order", "mem/src/lib.rs", "", Expected::Killed);
+        let takes = |beginnings: &[&str]| {
+            let beginnings = beginnings.iter().map(|one| (*one).to_owned()).collect();
+            MutantsArguments { beginnings, list: false }.take(&mutant)
+        };
+        assert!(takes(&[]) && takes(&["ring-"]) && takes(&["mem/"]) && takes(&["pm4/", "mem/"]));
+        assert!(!takes(&["pm4/"]) && !takes(&["order", "src/lib.rs"]));
+    }
+
+    #[test]
+    fn a_beginning_of_no_row_is_refused() {
+        let run = |beginning: &str| run(&MutantsArguments { beginnings: vec![beginning.into()], list: true });
+        assert_eq!(
+            run("no-such-row").unwrap_err().to_string(),
+            "no row begins with that; `cargo xtask mutants --list` prints them"
+        );
+        run("ring-").unwrap();
+    }
 
     #[test]
     fn every_row_is_found_once_and_named_once() {

@@ -104,7 +104,22 @@ mod tests {
         let names = vec!["a::two".to_owned(), "three - should panic".to_owned()];
         assert_eq!(read(PRINTED, false), Run { outcome: Outcome::Killed(names), tests: 7 });
         assert_eq!(read("", true), Run { outcome: Outcome::Survived, tests: 0 });
-        let many = Outcome::Killed(["a", "b", "c", "d", "e"].map(str::to_owned).to_vec());
-        assert_eq!(many.to_string(), "killed by a, b, c and 2 more");
+    }
+
+    #[test]
+    fn each_outcome_is_said_and_of_many_failed_tests_three_are_named() {
+        let killed = |names: &[&str]| Outcome::Killed(names.iter().map(|name| (*name).to_owned()).collect());
+        for (outcome, said) in [
+            (killed(&[]), "killed: the tests did not end well"),
+            (killed(&["a"]), "killed by a"),
+            (killed(&["a", "b", "c"]), "killed by a, b, c"),
+            (killed(&["a", "b", "c", "d", "e"]), "killed by a, b, c and 2 more"),
+            (Outcome::TimedOut, "killed: no end within 900 s"),
+            (Outcome::Refused, "killed: the assembler's rules refuse it"),
+            (Outcome::Survived, "survived"),
+            (Outcome::DoesNotCompile, "does not compile"),
+        ] {
+            assert_eq!(outcome.to_string(), said);
+        }
     }
 }

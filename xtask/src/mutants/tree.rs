@@ -34,12 +34,14 @@ pub enum Assembled {
 }
 
 impl Tree {
-    /// Makes the copy, or brings an existing one up to date.
-    pub fn new(root: &Path) -> Result<Tree, Box<dyn Error>> {
+    /// Makes the copy, in which this cargo runs, or brings an existing one up to date.
+    pub fn new(root: &Path, cargo: String) -> Result<Tree, Box<dyn Error>> {
         let scratch = scratch_folder(root);
         let output = scratch.join("output");
         fs::create_dir_all(&output)?;
-        let tree = Tree { mirror: Mirror::new(root, &scratch)?, output };
+        let mut mirror = Mirror::new(root, &scratch)?;
+        mirror.program = cargo;
+        let tree = Tree { mirror, output };
         tree.restore()?;
         Ok(tree)
     }
