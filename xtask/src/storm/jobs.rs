@@ -119,11 +119,7 @@ pub struct Programs {
 impl Programs {
     /// Compiles all of them.
     pub fn build(skips: &mut Skips) -> Result<Programs, Box<dyn Error>> {
-        let build_programs = ["build", "--locked", "--quiet", "-p", "zrt-differential", "-p", "zrt-tools"];
-        let status = process::cargo().args(build_programs).status()?;
-        if !status.success() {
-            return Err(format!("zrt-differential and zrt do not compile ({status})").into());
-        }
+        build_programs(&mut process::cargo())?;
         let xtask = std::env::current_exe()?;
         let (differential, zrt) = (xtask.with_file_name("zrt-differential"), xtask.with_file_name("zrt"));
         Ok(Programs {
@@ -134,16 +130,26 @@ impl Programs {
         })
     }
 
-    /// Programs that do not exist, for tests of what happens then.
+    /// The two programs of a folder, if it has them, and no others.
     #[cfg(test)]
-    pub fn nowhere() -> Programs {
-        let nowhere = || PathBuf::from("/no/such/program");
-        Programs { fuzzers: None, tests: Vec::new(), differential: nowhere(), zrt: nowhere() }
+    pub fn of(folder: &Path) -> Programs {
+        let (differential, zrt) = (folder.join("zrt-differential"), folder.join("zrt"));
+        Programs { fuzzers: None, tests: Vec::new(), differential, zrt }
     }
 
     fn test(&self, name: &str) -> Result<&TestBinary, String> {
         self.tests.iter().find(|test| test.is(name)).ok_or_else(|| format!("there is no test target {name}"))
     }
+}
+
+/// Has a cargo without arguments compile the programs that are no tests.
+fn build_programs(cargo: &mut Command) -> Result<(), Box<dyn Error>> {
+    cargo.args(["build", "--locked", "--quiet", "-p", "zrt-differential", "-p", "zrt-tools"]);
+    let status = cargo.status()?;
+    if !status.success() {
+        return Err(format!("zrt-differential and zrt do not compile ({status})").into());
+    }
+    Ok(())
 }
 
 /// What a job's program left behind.
@@ -237,12 +243,7 @@ impl Job {
                 if let Some(failure) = &outcome.failure {
                     std::fs::write(log, failure)?;
                 }
-                let verdict = match outcome.failure {
-                    None => Verdict::Passed,
-                    Some(failure) if outcome.is_late => Verdict::Late(failure),
-                    Some(failure) => Verdict::Failed(failure),
-                };
-                Ok((outcome.inputs, verdict))
+                Ok(judge_fuzz(outcome))
             }
             Job::Stress => {
                 let mut command = programs.test(STRESS_BINARY)?.command();
@@ -294,6 +295,15 @@ fn start(command: &mut Command, log_path: &Path) -> Result<Left, Box<dyn Error>>
     Ok(Left { ended, said: String::from_utf8_lossy(&std::fs::read(log_path)?).into_owned(), skips })
 }
 
+fn judge_fuzz(outcome: fuzz::Outcome) -> (u64, Verdict) {
+    let verdict = match outcome.failure {
+        None => Verdict::Passed,
+        Some(failure) if outcome.is_late => Verdict::Late(failure),
+        Some(failure) => Verdict::Failed(failure),
+    };
+    (outcome.inputs, verdict)
+}
+
 /// Judges a binary of cases, of which `cases` ran if none was skipped.
 fn judge_cases(left: &Left, cases: u64) -> (u64, Verdict) {
     if let Some(verdict) = Verdict::broken(left.ended) {
@@ -343,6 +353,7 @@ fn number_before(text: &str, mark: &str) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mirror::tests::program;
 
     fn left(script: &str) -> Left {
         let folder = zrt_needs::TemporaryFolder::new("storm-job");
@@ -411,6 +422,37 @@ mod tests {
             assert!(again.starts_with("cargo ") || again.starts_with("ZRT_"), "{again}");
             assert!(again.contains("77") || matches!(job, Job::Faults), "{again}");
         }
-        assert!(differential_arguments(4).ends_with(&["32".to_owned()]));
+        for (seed, lanes) in [(0, "32"), (1, "64"), (2, "32"), (3, "64"), (4, "32")] {
+            assert_eq!(differential_arguments(seed).last().unwrap(), lanes, "{seed}");
+        }
+    }
+
+    #[test]
+    fn inputs_pass_fail_or_take_too_long() {
+        let judged = |failure: Option<&str>, is_late| {
+            judge_fuzz(fuzz::Outcome { inputs: 9, failure: failure.map(str::to_owned), is_late })
+        };
+        assert_eq!(judged(None, false), (9, Verdict::Passed));
+        assert_eq!(judged(Some("crash"), false), (9, failed("crash")));
+        assert_eq!(judged(Some("hangs"), true), (9, Verdict::Late("hangs".into())));
+    }
+
+    /// Of all jobs only these have a program here, which succeeds.
+    #[test]
+    fn a_conformance_run_must_succeed_and_one_with_a_planted_fault_fail_but_for_atomics() {
+        let folder = zrt_needs::TemporaryFolder::new("storm-plants");
+        program(&folder.join("zrt"), "echo '33 of 33 cases passed, none failed'");
+        let programs = Programs::of(&folder);
+        let report = |job: &Job| job.run(&programs, 1, Duration::ZERO, &folder.join("log.txt")).unwrap();
+        let passes = |job: &Job| report(job).verdict == Verdict::Passed;
+        let passed: Vec<String> = Job::all().iter().filter(|job| passes(job)).map(Job::name).collect();
+        assert_eq!(passed, ["conformance", "plant/no-pcie-atomics"]);
+    }
+
+    #[test]
+    fn programs_that_do_not_compile_are_told() {
+        build_programs(&mut Command::new("true")).unwrap();
+        let error = build_programs(&mut Command::new("false")).unwrap_err().to_string();
+        assert_eq!(error, "zrt-differential and zrt do not compile (exit status: 1)");
     }
 }

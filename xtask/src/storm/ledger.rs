@@ -39,6 +39,11 @@ impl Entry {
         matches!(self.report.verdict, Verdict::Late(_))
     }
 
+    /// Whether the job failed or did not end in its time.
+    pub fn ended_badly(&self) -> bool {
+        self.has_failed() || self.was_late()
+    }
+
     /// Whether the job could not run here.
     pub fn was_skipped(&self) -> bool {
         matches!(self.report.verdict, Verdict::Skipped(_))
@@ -101,6 +106,11 @@ impl Ledger {
     pub fn failures(&self) -> usize {
         self.entries.iter().filter(|entry| entry.has_failed()).count()
     }
+
+    /// Jobs that failed or did not end in their time.
+    pub fn ended_badly(&self) -> usize {
+        self.entries.iter().filter(|entry| entry.ended_badly()).count()
+    }
 }
 
 /// The sums of one job.
@@ -134,7 +144,7 @@ impl fmt::Display for Ledger {
                 "| {job} | {runs} | {cases} | {seconds:.0} | {skipped} | {late} | {failed} |"
             )?;
         }
-        for entry in self.entries.iter().filter(|entry| entry.has_failed() || entry.was_late()) {
+        for entry in self.entries.iter().filter(|entry| entry.ended_badly()) {
             let Entry { job, seed, report, .. } = entry;
             let word = report.verdict.word();
             writeln!(formatter, "{word}: {job} from seed {seed}; again with:\n  {}", report.again)?;
@@ -144,25 +154,32 @@ impl fmt::Display for Ledger {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
+
+    /// The ledger at `path` of jobs that ended so, from seed 5 on, in a second and a half each.
+    pub fn ledger(path: &Path, verdicts: impl IntoIterator<Item = Verdict>) -> Ledger {
+        let mut ledger = Ledger::create(path).unwrap();
+        for (seed, verdict) in (5..).zip(verdicts) {
+            let report = Report { cases: 10, verdict, again: format!("run {seed}") };
+            ledger.enter(Entry::new(&Job::Stress, seed, Duration::from_millis(1500), report)).unwrap();
+        }
+        ledger
+    }
 
     #[test]
     fn the_file_and_the_table_say_what_ran() {
         let folder = zrt_needs::TemporaryFolder::new("ledger");
         let path = folder.join("ledger.jsonl");
-        let mut ledger = Ledger::create(&path).unwrap();
         let verdicts = [
             Verdict::Passed,
             Verdict::Failed("first\nlast".into()),
             Verdict::Skipped("no model".into()),
             Verdict::Late("ended after 1200 s".into()),
         ];
-        for (seed, verdict) in (5..).zip(verdicts) {
-            let report = Report { cases: 10, verdict, again: format!("run {seed}") };
-            ledger.enter(Entry::new(&Job::Stress, seed, Duration::from_millis(1500), report)).unwrap();
-        }
-        assert_eq!((ledger.failures(), ledger.late()), (1, 1));
+        let ledger = ledger(&path, verdicts);
+        assert_eq!((ledger.failures(), ledger.late(), ledger.ended_badly()), (1, 1, 2));
+        assert!(!ledger.has_run_nothing());
         let text = "\
 | job | runs | cases | seconds | skipped | late | failed |
 |---|---:|---:|---:|---:|---:|---:|
