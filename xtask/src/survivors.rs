@@ -230,7 +230,114 @@ fn names(folders: &[String]) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use super::list::Genre;
+    use super::results::Outcome;
+    use super::rewrite::tests::mutant;
     use super::*;
+    use clap::Parser;
+    use zrt_needs::TemporaryFolder;
+
+    /// The options as they are written at a prompt.
+    #[derive(Parser)]
+    struct Prompt {
+        #[command(flatten)]
+        arguments: SurvivorsArguments,
+    }
+
+    /// A run about these crates of a repository that has these files.
+    fn plan(folder: &TemporaryFolder, folders: &[&str], files: &[(&str, &str)]) -> Plan {
+        let (root, scratch) = (folder.join("root"), folder.join("scratch"));
+        std::fs::create_dir_all(scratch.join("output")).unwrap();
+        for (file, text) in files {
+            std::fs::create_dir_all(root.join(file).parent().unwrap()).unwrap();
+            std::fs::write(root.join(file), text).unwrap();
+        }
+        let workspace = crates::tests::workspace(&root);
+        let folders = names(&folders.iter().map(|one| (*one).to_owned()).collect::<Vec<_>>());
+        let tests_of = folders.clone();
+        Plan { root, scratch, workspace, folders, tests_of, budget: Duration::from_secs(60), jobs: 1 }
+    }
+
+    #[test]
+    fn a_budget_that_is_no_time_is_refused() {
+        let prompt = Prompt::parse_from(["survivors", "mem", "--budget-s=-1"]);
+        let error = run(&prompt.arguments).unwrap_err().to_string();
+        assert!(error.starts_with("--budget-s -1: "), "{error}");
+    }
+
+    #[test]
+    fn each_crate_has_its_results_as_long_as_no_file_changes() {
+        let folder = TemporaryFolder::new("plan-results");
+        let plan = plan(&folder, &["ring", "mem"], &[("mem/src/a.rs", "first")]);
+        let kept = |keep| {
+            let results = plan.results(keep).unwrap();
+            assert!(results.keys().eq(&["mem", "ring"]));
+            ["mem", "ring"].map(|folder| results[folder].get("a").cloned())
+        };
+        assert_eq!(kept(true), [None, None]);
+        plan.results(true).unwrap().get_mut("ring").unwrap().enter("a", Outcome::Survived).unwrap();
+        assert_eq!(kept(true), [None, Some(Outcome::Survived)]);
+        std::fs::write(plan.root.join("mem/src/a.rs"), "second").unwrap();
+        assert_eq!(kept(true), [None, None]);
+    }
+
+    #[test]
+    fn what_no_test_notices_is_written_for_each_crate() {
+        let folder = TemporaryFolder::new("plan-report");
+        let plan = plan(&folder, &["mem", "ring"], &[("mem/src/a.rs", "")]);
+        let mutants = ["mem/src/a.rs", "ring/src/b.rs"].map(|file| Mutant {
+            name: format!("{file}:1:1: replace + with - in f"),
+            file: file.into(),
+            ..mutant("+", Genre::BinaryOperator, "+", "-")
+        });
+        let mut results = plan.results(true).unwrap();
+        for (mutant, outcome) in mutants.iter().zip([Outcome::Survived, Outcome::Unreached]) {
+            results.get_mut(mutant.folder()).unwrap().enter(&mutant.name, outcome).unwrap();
+        }
+        plan.report(&mutants, &results).unwrap();
+        let written = |name| std::fs::read_to_string(plan.scratch.join(name)).unwrap();
+        let line = "mem/src/a.rs:1:1: replace + with - in f";
+        assert_eq!(written("mem.txt"), format!("# survived: all tests that come by pass (1)\n{line}\n"));
+        let line = "ring/src/b.rs:1:1: replace + with - in f";
+        assert_eq!(written("ring.txt"), format!("# unreached: no test comes by (1)\n{line}\n"));
+    }
+
+    /// Everything but the list: the copy, cargo, the cases and the trials, for a crate with one test.
+    #[test]
+    fn each_mutant_of_a_crate_is_settled() {
+        const SOURCE: &str = "\
+pub fn sum(a: u8, b: u8) -> u8 { a + b }
+pub fn is_more(a: u8) -> bool { a > 1 }
+pub fn alone() -> u8 { 7 }
+#[test]
+fn sums() { assert_eq!(sum(2, 3), 5); assert!(is_more(2)); }
+";
+        let manifest = "[package]\nname = \"zrt-mem\"\nedition = \"2024\"\n[lib]\npath = \"src/a.rs\"\n";
+        let folder = TemporaryFolder::new("plan-settle");
+        let files = [
+            ("Cargo.toml", "[workspace]\nresolver = \"3\"\nmembers = [\"mem\"]\n"),
+            ("mem/Cargo.toml", manifest),
+            ("mem/src/a.rs", SOURCE),
+        ];
+        let plan = plan(&folder, &["mem"], &files);
+        let mutants = [
+            mutant(SOURCE, Genre::BinaryOperator, "+ b", "-"),
+            mutant(SOURCE, Genre::BinaryOperator, "> 1", ">="),
+            mutant(SOURCE, Genre::FnValue, "7", "1"),
+            mutant(SOURCE, Genre::FnValue, "a > 1", "String::new()"),
+        ];
+        let numbered: Vec<(u32, &Mutant)> = (1..).zip(&mutants).collect();
+        let mut results = plan.results(true).unwrap();
+        plan.settle(&numbered, &mut results).unwrap();
+        let outcomes = mutants.each_ref().map(|mutant| results["mem"].get(&mutant.name).cloned());
+        let expected = [
+            Outcome::Killed { test: "mem/zrt_mem sums".into() },
+            Outcome::Survived,
+            Outcome::Unreached,
+            Outcome::Unviable { reason: "mismatched types".into() },
+        ];
+        assert_eq!(outcomes, expected.map(Some));
+    }
 
     #[test]
     fn the_switch_has_room_for_as_many_mutants_as_a_run_can_have() {

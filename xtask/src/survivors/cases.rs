@@ -82,7 +82,7 @@ impl Cases {
         };
         found.cases = workers::each(workers, names.len(), record)?;
         bar.finish_and_clear();
-        found.tell_useless();
+        print!("{}", found.useless());
         Ok(found)
     }
 
@@ -121,14 +121,19 @@ impl Cases {
         Ok(Case { binary, name: name.to_owned(), time, verdict, reached })
     }
 
-    fn tell_useless(&self) {
+    /// What is said of the cases that are of no use; nothing if there are none.
+    fn useless(&self) -> String {
         let useless: Vec<&Case> = self.cases.iter().filter(|case| case.verdict != Verdict::Passed).collect();
-        if !useless.is_empty() {
-            println!("   {} cases fail without a mutant, or take too long, and are not used:", useless.len());
-        }
-        for case in useless.iter().take(NAMED_MAX) {
+        let line = |case: &&Case| {
             let (binary, seconds) = (self.binaries[case.binary].name(), case.time.as_secs_f64());
-            println!("   {binary} {} ({seconds:.1} s)", case.name);
+            format!("   {binary} {} ({seconds:.1} s)\n", case.name)
+        };
+        let lines: String = useless.iter().take(NAMED_MAX).map(line).collect();
+        match useless.len() {
+            0 => lines,
+            count => format!(
+                "   {count} cases fail without a mutant, or take too long, and are not used:\n{lines}"
+            ),
         }
     }
 }
@@ -173,18 +178,21 @@ fn unless_absent(error: std::io::Error) -> std::io::Result<()> {
 #[cfg(test)]
 pub mod tests {
     use super::*;
-    use std::os::unix::fs::PermissionsExt;
+    use serde_json::Value;
+    use std::io::ErrorKind;
+
+    /// What cargo says of a test binary of a crate in `folder`: `binary`, also there.
+    pub fn artifact(folder: &Path) -> Value {
+        serde_json::json!({
+            "reason": "compiler-artifact", "profile": { "test": true }, "executable": folder.join("binary"),
+            "manifest_path": folder.join("Cargo.toml"), "target": { "name": "made_up", "kind": ["test"] },
+        })
+    }
 
     /// A test binary that is a shell script.
     pub fn script(folder: &Path, text: &str) -> TestBinary {
-        let path = folder.join("binary");
-        fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-        let message = serde_json::json!({
-            "reason": "compiler-artifact", "profile": { "test": true }, "executable": path,
-            "manifest_path": folder.join("Cargo.toml"), "target": { "name": "made_up", "kind": ["test"] },
-        });
-        TestBinary::from_message(&message).unwrap()
+        mirror::tests::program(&folder.join("binary"), text);
+        TestBinary::from_message(&artifact(folder)).unwrap()
     }
 
     #[test]
@@ -213,6 +221,38 @@ pub mod tests {
         let expected: [(&str, Verdict, &[u32]); 3] =
             [("good", Verdict::Passed, &[7]), ("bad", Verdict::Failed, &[]), ("shy", Verdict::Passed, &[])];
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn cases_that_do_not_pass_are_told_and_twenty_of_them_named() {
+        let binary = TestBinary::from_message(&artifact(Path::new("/r/mem"))).unwrap();
+        let case = |name: &str, verdict, ms| Case {
+            binary: 0,
+            name: name.into(),
+            time: Duration::from_millis(ms),
+            verdict,
+            reached: Vec::new(),
+        };
+        let told = |cases| Cases { binaries: vec![binary.clone()], cases }.useless();
+        assert_eq!(told(vec![case("good", Verdict::Passed, 100)]), "");
+        let cases = vec![
+            case("bad", Verdict::Failed, 100),
+            case("good", Verdict::Passed, 200),
+            case("slow", Verdict::TookTooMuch, 60_000),
+        ];
+        let text = "   2 cases fail without a mutant, or take too long, and are not used:\n   \
+                    mem/made_up bad (0.1 s)\n   \
+                    mem/made_up slow (60.0 s)\n";
+        assert_eq!(told(cases), text);
+        let many = told(vec![case("bad", Verdict::Failed, 100); 25]);
+        assert!(many.starts_with("   25 cases ") && many.lines().count() == 1 + 20, "{many}");
+    }
+
+    #[test]
+    fn a_file_may_be_absent_and_another_error_counts() {
+        unless_absent(ErrorKind::NotFound.into()).unwrap();
+        let error = unless_absent(ErrorKind::PermissionDenied.into()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::PermissionDenied);
     }
 
     #[test]

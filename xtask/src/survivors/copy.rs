@@ -139,10 +139,28 @@ fn with_switch(manifest: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
+    use super::super::cases::tests::artifact;
     use super::super::list::Genre;
     use super::super::rewrite::tests::mutant;
     use super::*;
+
+    fn put(root: &Path, path: &str, text: &str) {
+        fs::create_dir_all(root.join(path).parent().unwrap()).unwrap();
+        fs::write(root.join(path), text).unwrap();
+    }
+
+    /// The copy of a repository whose crate `mem` has one file, and where a script takes the place of cargo.
+    pub fn copy(folder: &Path, source: &str, mutants: &[(u32, &Mutant)], cargo: &str) -> Copy {
+        let (root, scratch) = (folder.join("root"), folder.join("scratch"));
+        put(&root, "mem/src/a.rs", source);
+        put(&root, "mem/Cargo.toml", "[package]\n");
+        fs::create_dir_all(scratch.join("output")).unwrap();
+        mirror::tests::program(&folder.join("cargo"), cargo);
+        let mut copy = Copy::new(&root, &scratch, &["mem".into()], mutants).unwrap();
+        copy.mirror.program = folder.join("cargo").to_str().unwrap().to_owned();
+        copy
+    }
 
     #[test]
     fn a_manifest_gets_one_dependency_wherever_it_has_others() {
@@ -163,8 +181,7 @@ mod tests {
         for (path, text) in
             [("mem/src/a.rs", source), ("mem/src/b.rs", "b"), ("mem/Cargo.toml", "[package]\n")]
         {
-            fs::create_dir_all(root.join(path).parent().unwrap()).unwrap();
-            fs::write(root.join(path), text).unwrap();
+            put(&root, path, text);
         }
         let planted = mutant(source, Genre::BinaryOperator, "+", "-");
         let copy = Copy::new(&root, &scratch, &["mem".into()], &[(3, &planted)]).unwrap();
@@ -191,5 +208,28 @@ mod tests {
         let compiled = Compiled { failure: None, messages, said: String::new() };
         assert_eq!(compiled.errors().count(), 1);
         assert!(compiled.binaries().is_empty());
+    }
+
+    #[test]
+    fn cargo_gets_the_packages_and_what_rustc_needs_and_its_messages_are_read() {
+        let folder = zrt_needs::TemporaryFolder::new("compile");
+        let cargo = r#"echo "$*" >&2
+            echo "$RUSTFLAGS ${CARGO_ENCODED_RUSTFLAGS-none} $RUSTC_BOOTSTRAP $CARGO_INCREMENTAL" >&2
+            echo "no message"
+            cat ../messages
+            test "$1" = check"#;
+        let copy = copy(&folder, "", &[], cargo);
+        let message = artifact(Path::new("/r/mem"));
+        fs::write(folder.join("scratch/messages"), format!("{message}\n")).unwrap();
+        let environment = "--cap-lints=warn none zrt_switch 0";
+        let checked = copy.check(&["zrt-mem", "zrt-ring"]).unwrap();
+        let packages = "--message-format=json --package zrt-mem --package zrt-ring";
+        assert_eq!(checked.said, format!("check --keep-going {packages}\n{environment}\n"));
+        assert_eq!((checked.failure.as_deref(), checked.messages.as_slice()), (None, &[message][..]));
+        assert!(checked.binaries().iter().map(TestBinary::name).eq(["mem/made_up"]));
+        let tested = copy.compile_tests(&["zrt-mem"]).unwrap();
+        let arguments = "test --no-run --tests --message-format=json --package zrt-mem";
+        assert_eq!(tested.said, format!("{arguments}\n{environment}\n"));
+        assert_eq!(tested.failure.as_deref(), Some("exit status: 1"));
     }
 }

@@ -74,11 +74,12 @@ fn packages(metadata: &Value, root: &Path) -> BTreeMap<String, String> {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
     use serde_json::json;
 
-    fn workspace(root: &Path) -> Workspace {
+    /// The crates `ring`, `mem` and `pm4` of a repository.
+    pub fn workspace(root: &Path) -> Workspace {
         let package = |folder: &str| json!({ "name": format!("zrt-{folder}"), "manifest_path": root.join(folder).join("Cargo.toml") });
         let packages_of_all = ["ring", "mem", "pm4"].map(package);
         let metadata = json!({ "packages": packages_of_all });
@@ -91,6 +92,14 @@ mod tests {
         assert_eq!(workspace.packages(&["ring".into(), "mem".into()]).unwrap(), ["zrt-ring", "zrt-mem"]);
         let error = workspace.packages(&["rign".into()]).unwrap_err();
         assert!(error.contains("rign") && error.contains("mem, pm4, ring"), "{error}");
+    }
+
+    #[test]
+    fn the_compiler_says_its_version_and_for_what_it_compiles() {
+        let folder = zrt_needs::TemporaryFolder::new("compiler");
+        let said = compiler(&folder).unwrap();
+        assert!(said.starts_with("rustc 1."), "{said}");
+        assert!(said.lines().any(|line| line.starts_with("host: ")), "{said}");
     }
 
     #[test]

@@ -221,6 +221,36 @@ mod tests {
         let text = "fn f(a: Option<u8>) -> bool { if let Some(1) = a && 1 < 2 { true } else { false } }";
         assert!(found(text, Genre::BinaryOperator, "&&").is_none());
         assert!(found(text, Genre::BinaryOperator, "< 2").is_some());
+        // A chain is nested to the left, so that the `let` is deeper in the operand of the last operator.
+        let chains = [
+            "fn f() { if let Some(1) = a && (b || c) && 1 < 2 && d {} }",
+            "fn f() { if (b || c) && let Some(1) = a && 1 < 2 && d {} }",
+        ];
+        for text in chains {
+            for mark in ["&& let", "&& (b", "&& 1", "&& d"].into_iter().filter(|mark| text.contains(mark)) {
+                assert!(found(text, Genre::BinaryOperator, mark).is_none(), "{mark}");
+            }
+            assert!(found(text, Genre::BinaryOperator, "||").is_some());
+        }
+    }
+
+    #[test]
+    fn methods_have_bodies_as_functions_have() {
+        for text in [
+            "fn f() -> u8 { 1 + 2 }",
+            "impl A { fn f(&self) -> u8 { 1 + 2 } }",
+            "trait A { fn g(&self); fn f(&self) -> u8 { 1 + 2 } }",
+        ] {
+            let mutants = [Genre::FnValue, Genre::BinaryOperator].map(|genre| {
+                let mark = if genre == Genre::FnValue { "1 +" } else { "+" };
+                mutant(text, genre, mark, "3")
+            });
+            let numbered: Vec<(u32, &Mutant)> = (1..).zip(&mutants).collect();
+            let Places { places, functions, unmatched } = Places::find(text, &numbered).unwrap();
+            assert_eq!((places.len(), unmatched), (2, vec![]), "{text}");
+            assert!(matches!(places[0].kind, Kind::Body) && places[0].mutants[0].number == 1, "{text}");
+            assert!(functions.iter().map(|body| &text[body.clone()]).eq(["{ 1 + 2 }"]), "{text}");
+        }
     }
 
     #[test]

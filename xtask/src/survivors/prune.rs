@@ -212,8 +212,12 @@ fn contains(outer: &Range<usize>, inner: &Range<usize>) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::cases::tests::artifact;
+    use super::super::copy::tests::copy;
+    use super::super::rewrite::tests::mutant;
     use super::*;
     use serde_json::json;
+    use std::path::Path;
 
     /// A function at 0..100 with a value at 10..20, and a construct at 30..60 with two branches.
     fn written() -> BTreeMap<String, Written> {
@@ -290,5 +294,52 @@ mod tests {
         assert!(!left_out.contains_key(&1));
         let stuck = leave_out(&written(), &compiled(&[350]), &mut left_out).unwrap_err().to_string();
         assert!(stuck.contains("exit status: 101") && stuck.contains("error: mismatched"), "{stuck}");
+    }
+
+    /// Instead of cargo: refuses each place where a word that begins with `bad` stands in the file, and in tests also
+    /// `worse`. The words are only in branches of mutants.
+    const CARGO: &str = r#"
+        words=bad_[a-z]*; test "$1" = test && words='bad_[a-z]*\|worse' && cat ../messages
+        for found in $(grep -bo "$words" mem/src/a.rs); do
+            at=${found%:*}
+            echo '{"reason": "compiler-message", "message": {"level": "error", "message": "'"${found#*:}"'",
+                "children": [], "spans": [{"file_name": "mem/src/a.rs", "is_primary": true,
+                "byte_start": '$at', "byte_end": '$at'}]}}' | tr '\n' ' '; echo
+        done
+        ! grep -q "$words" mem/src/a.rs"#;
+
+    #[test]
+    fn what_is_refused_is_left_out_until_libraries_and_tests_compile() {
+        let source = "fn f() -> u8 { 1 + 2 }\nfn g() -> impl Sized { 3 * 4 }\n";
+        let mutants = [
+            (Genre::BinaryOperator, "+ 2", "-", "f"),
+            (Genre::FnValue, "1 +", "bad_value", "f -> u8"),
+            (Genre::FnValue, "1 +", "worse", "f -> u8"),
+            (Genre::FnValue, "3 *", "bad_type", "g -> impl Sized"),
+            (Genre::BinaryOperator, "* 4", "bad_operator", "g -> impl Sized"),
+            (Genre::Other, "fn f", "", "f"),
+        ];
+        let mutants = mutants.map(|(genre, mark, with, function)| Mutant {
+            name: format!("replace {function} with {with}"),
+            ..mutant(source, genre, mark, with)
+        });
+        let numbered: Vec<(u32, &Mutant)> = (1..).zip(&mutants).collect();
+        let folder = zrt_needs::TemporaryFolder::new("prune");
+        let copy = copy(&folder, source, &numbered, CARGO);
+        let message = artifact(Path::new("/r/mem"));
+        std::fs::write(folder.join("scratch/messages"), format!("{message}\n")).unwrap();
+        let pruned = prune(&copy, &numbered, &["zrt-mem"], &["zrt-mem"]).unwrap();
+        let unviable = |reason: &str| Outcome::Unviable { reason: reason.into() };
+        let expected = [
+            (2, unviable("bad_value")),
+            (3, unviable("worse")),
+            (4, not_placed("the body gives another type that is not named")),
+            (5, unviable("bad_operator")),
+            (6, not_placed("no such construct in the file")),
+        ];
+        assert_eq!(pruned.left_out, expected.into());
+        assert!(pruned.binaries.iter().map(TestBinary::name).eq(["mem/made_up"]));
+        let text = std::fs::read_to_string(folder.join("scratch/tree/mem/src/a.rs")).unwrap();
+        assert_eq!(text.matches("::zrt_switch::on").count(), 1, "{text}");
     }
 }

@@ -243,6 +243,16 @@ pub mod tests {
         assert!(write("fn", &[]).is_err());
     }
 
+    #[test]
+    fn an_operand_that_begins_where_its_construct_does_keeps_its_mutants() {
+        let text = "fn f() -> u8 { 1 + 2 * 3 + 4 }";
+        let mutants = ["+ 2", "* 3", "+ 4"].map(|mark| (Genre::BinaryOperator, mark, "-"));
+        let product = "(if ::zrt_switch::on(2) { (2) - (3) } else { (2) * 3 })";
+        let sum = format!("(if ::zrt_switch::on(1) {{ (1) - (2 * 3) }} else {{ (1) + {product} }})");
+        let whole = format!("(if ::zrt_switch::on(3) {{ (1 + 2 * 3) - (4) }} else {{ ({sum}) + 4 }})");
+        assert_eq!(written(text, &mutants).text, format!("fn f() -> u8 {{ {whole} }}"));
+    }
+
     /// Operators, guards and fields of every form, with what `main` prints: one line of outcomes.
     const PROGRAM: &str = r#"
 #[derive(Clone, Copy)]

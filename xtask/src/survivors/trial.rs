@@ -48,6 +48,7 @@ pub struct Trial<'a> {
 }
 
 /// What cases say of a mutant.
+#[derive(Debug, PartialEq)]
 enum Look {
     Passed,
     Noticed(Outcome),
@@ -130,7 +131,7 @@ impl<'a> Trial<'a> {
         let cases: Vec<_> = group.iter().map(|case| &self.cases.cases[*case]).collect();
         let [first, ..] = cases.as_slice() else { return Ok(Look::Passed) };
         let names: Vec<&str> = cases.iter().map(|case| case.name.as_str()).collect();
-        let limit = cases.iter().map(|case| case.time).sum::<Duration>() * TIME_FACTOR + TIME_MORE;
+        let limit = limit(cases.iter().map(|case| case.time).sum());
         let run = |switch| self.cases.run(first.binary, &names, switch, limit);
         let verdict = run(Switch::Chosen(number))?;
         if verdict == Verdict::Passed {
@@ -145,11 +146,7 @@ impl<'a> Trial<'a> {
             [name] => format!("{binary} {name}"),
             _ => format!("{binary}, one of {}", names.len()),
         };
-        Ok(match verdict {
-            _ if !is_its_own => Look::Doubtful,
-            Verdict::TookTooMuch => Look::Noticed(Outcome::TimedOut { test }),
-            _ => Look::Noticed(Outcome::Killed { test }),
-        })
+        Ok(if is_its_own { Look::Noticed(noticed(verdict, test)) } else { Look::Doubtful })
     }
 
     /// The cases that come by a mutant, the most promising first.
@@ -198,6 +195,19 @@ impl<'a> Trial<'a> {
         groups.sort_by_key(|group| group.iter().map(time).sum::<Duration>());
         let groups = groups.iter().flat_map(|group| group.chunks(GROUP_MAX)).map(<[usize]>::to_vec).collect();
         Grouped { groups, left_out }
+    }
+}
+
+/// What cases that take so long without a mutant may take with one.
+fn limit(time: Duration) -> Duration {
+    time * TIME_FACTOR + TIME_MORE
+}
+
+/// What becomes of a mutant with which a test does not pass.
+fn noticed(verdict: Verdict, test: String) -> Outcome {
+    match verdict {
+        Verdict::TookTooMuch => Outcome::TimedOut { test },
+        Verdict::Failed | Verdict::Passed => Outcome::Killed { test },
     }
 }
 
@@ -272,6 +282,26 @@ mod tests {
     }
 
     #[test]
+    fn a_case_that_killed_in_the_function_comes_before_one_that_killed_often_in_the_file() {
+        let folder = zrt_needs::TemporaryFolder::new("killers");
+        let cases = cases(&folder, "never", vec![case(0, "other", 1), case(0, "function", 2)]);
+        let trial = Trial::new(&cases, Duration::ZERO);
+        (0..5).for_each(|_| trial.remember(&mutant("mem/src/a.rs", "g"), 0));
+        trial.remember(&mutant("mem/src/a.rs", "f"), 1);
+        assert_eq!(trial.order(1, &mutant("mem/src/a.rs", "f")), [1, 0]);
+        assert_eq!(trial.order(1, &mutant("mem/src/a.rs", "h")), [0, 1]);
+    }
+
+    #[test]
+    fn cases_may_take_some_times_what_they_took_and_more_and_a_late_one_is_no_failure() {
+        let seconds = Duration::from_secs;
+        assert_eq!([0, 1, 10].map(|time| limit(seconds(time))), [3, 9, 63].map(seconds));
+        let test = || String::from("mem/made_up a");
+        assert_eq!(noticed(Verdict::Failed, test()), Outcome::Killed { test: test() });
+        assert_eq!(noticed(Verdict::TookTooMuch, test()), Outcome::TimedOut { test: test() });
+    }
+
+    #[test]
     fn modules_are_those_of_unit_tests() {
         assert_eq!(module("mem/src/a/b.rs"), "a::b::");
         assert_eq!(module("mem/src/a/mod.rs"), "a::");
@@ -329,5 +359,27 @@ mod tests {
         assert_eq!(outcome("never", unused(Verdict::TookTooMuch), 60), over);
         let over = Outcome::OverBudget { left_out: 1, budget_s: 60.0 };
         assert_eq!(outcome("never", unused(Verdict::Failed), 60), over);
+    }
+
+    #[test]
+    fn a_case_that_takes_just_the_budget_runs_in_its_turn() {
+        let folder = zrt_needs::TemporaryFolder::new("budget");
+        let all = vec![case(0, "x::first", 1), case(0, "x::long", 5000), case(0, "short", 1)];
+        let cases = cases(&folder, "never", all);
+        let trial = Trial::new(&cases, Duration::from_secs(5));
+        assert_eq!(trial.run(1, &mutant("mem/src/x.rs", "f")).unwrap(), Outcome::Survived);
+        assert_eq!(ran(&folder), ["x::first", "x::long", "short"]);
+    }
+
+    /// The budget is less than a process can take, and more than what the cases are said to take.
+    #[test]
+    fn what_cases_take_behind_the_first_is_taken_from_the_budget() {
+        let folder = zrt_needs::TemporaryFolder::new("spent");
+        let short = |name| Case { time: Duration::from_nanos(1), ..case(0, name, 0) };
+        let cases = cases(&folder, "never", ["a", "b", "c"].map(short).into());
+        let trial = Trial::new(&cases, Duration::from_micros(1));
+        let over = Outcome::OverBudget { left_out: 1, budget_s: 1e-6 };
+        assert_eq!(trial.run(1, &mutant("mem/src/x.rs", "f")).unwrap(), over);
+        assert_eq!(ran(&folder), ["a", "b"]);
     }
 }
