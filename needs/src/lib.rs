@@ -15,7 +15,7 @@ mod random;
 mod temporary;
 
 pub use random::{Random, RandomXorshift};
-pub use temporary::TemporaryFolder;
+pub use temporary::{TemporaryFolder, write_program};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;

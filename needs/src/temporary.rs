@@ -28,17 +28,9 @@ impl TemporaryFolder {
         TemporaryFolder(path)
     }
 
-    /// Puts a program there, or in a folder of it: a script for the shell. Another process writes it: what this one has
-    /// open for writing, a process that another case starts at the same time holds too, and a program that somebody has
-    /// open for writing cannot be started.
-    ///
-    /// # Panics
-    /// If it cannot be written.
+    /// Puts a program there, or in a folder of it: see [`write_program`].
     pub fn program(&self, name: &str, script: &str) {
-        let text = format!("#!/bin/sh\n{script}\n");
-        let write = "printf %s \"$1\" > \"$2\" && chmod 755 \"$2\"";
-        let status = Command::new("sh").args(["-c", write, "sh", &text]).arg(self.0.join(name)).status();
-        assert!(status.is_ok_and(|status| status.success()), "{name} cannot be written");
+        write_program(&self.0.join(name), script);
     }
 }
 
@@ -61,6 +53,19 @@ impl Drop for TemporaryFolder {
         // Best effort: a case may have removed it.
         std::fs::remove_dir_all(&self.0).ok();
     }
+}
+
+/// Writes a program: a script for the shell. Another process writes it: what this one has open for writing, a process
+/// that another case starts at the same time holds too, and a program that somebody has open for writing cannot be
+/// started.
+///
+/// # Panics
+/// If it cannot be written.
+pub fn write_program(path: &Path, script: &str) {
+    let text = format!("#!/bin/sh\n{script}\n");
+    let write = "printf %s \"$1\" > \"$2\" && chmod 755 \"$2\"";
+    let status = Command::new("sh").args(["-c", write, "sh", &text]).arg(path).status();
+    assert!(status.is_ok_and(|status| status.success()), "{} cannot be written", path.display());
 }
 
 #[cfg(test)]

@@ -109,20 +109,9 @@ pub fn write_if_new(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
 }
 
 #[cfg(test)]
-pub mod tests {
+mod tests {
     use super::*;
     use zrt_needs::TemporaryFolder;
-
-    /// A program at `path` that is a shell script.
-    pub fn program(path: &Path, script: &str) {
-        let text = path.with_extension("script");
-        fs::write(&text, format!("#!/bin/sh\n{script}\n")).unwrap();
-        // A process that another thread starts now inherits what this one has open for writing, and what is open for
-        // writing cannot be started. So it is written by a process that has ended.
-        let mut install = Command::new("install");
-        assert!(install.args(["-m", "755"]).args([&text, path]).status().unwrap().success());
-        fs::remove_file(text).unwrap();
-    }
 
     #[test]
     fn cargo_runs_in_the_copy_with_its_own_outputs_and_without_what_failures_cost() {

@@ -139,8 +139,8 @@ fn scratch_folder(root: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mirror::tests::program;
     use zrt_needs::TemporaryFolder;
+    use zrt_needs::write_program;
 
     const TEST: &[&str] = &["-p", "zrt-lib", "--", "one"];
     const LIBRARY: &str = "lib/src/lib.rs";
@@ -173,7 +173,7 @@ mod tests {
             std::fs::create_dir_all(root.join(file).parent().unwrap()).unwrap();
             std::fs::write(root.join(file), text).unwrap();
         }
-        program(&root.join("cargo"), CARGO);
+        write_program(&root.join("cargo"), CARGO);
         let tree = Tree::new(&root, root.join("cargo").to_str().unwrap().to_owned()).unwrap();
         let told = plant(&tree, &rows.iter().collect::<Vec<_>>()).map_err(|error| error.to_string());
         let ran = std::fs::read_to_string(root.join("target/mutants/ran")).unwrap();

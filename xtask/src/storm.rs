@@ -153,9 +153,9 @@ fn next_seed(seeds: &mut Random) -> u32 {
 mod tests {
     use super::jobs::Verdict;
     use super::*;
-    use crate::mirror::tests::program;
     use std::collections::BTreeSet;
     use zrt_needs::TemporaryFolder;
+    use zrt_needs::write_program;
 
     #[test]
     fn seeds_repeat_and_differ() {
@@ -201,7 +201,7 @@ mod tests {
         let script = r#"cd "$(dirname "$0")"; echo run >> runs; case $(wc -l < runs) in
                1) echo fine;; 2) echo wrong; exit 1;; *) echo could not be started; exit 2;;
             esac"#;
-        program(&programs.join("zrt-differential"), script);
+        write_program(&programs.join("zrt-differential"), script);
         let folder = TemporaryFolder::new("storm-output");
         let lasts = Duration::from_secs(600);
         let ledger = storm(&[Job::Differential], &Programs::of(&programs), lasts, 3, &folder).unwrap();

@@ -353,7 +353,7 @@ fn number_before(text: &str, mark: &str) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mirror::tests::program;
+    use zrt_needs::write_program;
 
     fn left(script: &str) -> Left {
         let folder = zrt_needs::TemporaryFolder::new("storm-job");
@@ -441,7 +441,7 @@ mod tests {
     #[test]
     fn a_conformance_run_must_succeed_and_one_with_a_planted_fault_fail_but_for_atomics() {
         let folder = zrt_needs::TemporaryFolder::new("storm-plants");
-        program(&folder.join("zrt"), "echo '33 of 33 cases passed, none failed'");
+        write_program(&folder.join("zrt"), "echo '33 of 33 cases passed, none failed'");
         let programs = Programs::of(&folder);
         let report = |job: &Job| job.run(&programs, 1, Duration::ZERO, &folder.join("log.txt")).unwrap();
         let passes = |job: &Job| report(job).verdict == Verdict::Passed;

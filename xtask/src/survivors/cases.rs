@@ -191,7 +191,7 @@ pub mod tests {
 
     /// A test binary that is a shell script.
     pub fn script(folder: &Path, text: &str) -> TestBinary {
-        mirror::tests::program(&folder.join("binary"), text);
+        zrt_needs::write_program(&folder.join("binary"), text);
         TestBinary::from_message(&artifact(folder)).unwrap()
     }
 

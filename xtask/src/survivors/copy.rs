@@ -156,7 +156,7 @@ pub mod tests {
         put(&root, "mem/src/a.rs", source);
         put(&root, "mem/Cargo.toml", "[package]\n");
         fs::create_dir_all(scratch.join("output")).unwrap();
-        mirror::tests::program(&folder.join("cargo"), cargo);
+        zrt_needs::write_program(&folder.join("cargo"), cargo);
         let mut copy = Copy::new(&root, &scratch, &["mem".into()], mutants).unwrap();
         copy.mirror.program = folder.join("cargo").to_str().unwrap().to_owned();
         copy

@@ -357,7 +357,7 @@ fn what_only_a_wave32_can_execute_is_no_instruction_of_a_wave64() {
     let narrow = get_for(&cache(), &space, CODE_VA, (8, false));
     assert_eq!(narrow.stop(&narrow.ops[0]), None);
     let wide = get_for(&cache(), &space, CODE_VA, (8, true));
-    let expected = WaveFaultKind::UnknownInstruction([0xCA10_0102, 0x0000_0103, 0xBFB0_0000, 0xBFB0_0000]);
+    let expected = WaveFaultKind::DualInWave64([0xCA10_0102, 0x0000_0103, 0, 0]);
     assert_eq!(wide.stop(&wide.ops[0]), Some(expected));
 }
 
