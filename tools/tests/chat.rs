@@ -109,6 +109,70 @@ fn drawn_answers_are_the_same_on_the_virtual_device() {
     assert_eq!((found.lines().count(), &found), (2, &on("virtual")));
 }
 
+/// A flat distribution, of which the seed, the first 40 and then 95 % decide.
+#[test]
+fn drawing_has_defaults() {
+    let folder = Folder::new("chat-defaults");
+    let template = template(&folder);
+    let on = |more: &[&str]| {
+        let arguments = ["chat", "--device", "cpu", "--chat-template-file", &template, "-n", "24"];
+        text(&run(&[&arguments[..], more].concat(), "Hello\n"))
+    };
+    let found = on(&["--seed", "7", "--temp", "5"]);
+    assert_eq!(found, on(&["--seed", "7", "--temp", "5", "--top-k", "40", "--top-p", "0.95"]));
+    assert_ne!(found, on(&["--seed", "7", "--temp", "5", "--top-k", "0"]));
+    assert_ne!(found, on(&["--seed", "7", "--temp", "5", "--top-p", "1"]));
+    assert_eq!(on(&["--seed", "7"]), on(&["--seed", "7", "--temp", "0.8"]));
+    assert_ne!(on(&["--temp", "5"]), on(&["--temp", "5"]), "the clock's seed");
+}
+
+#[test]
+fn a_remark_says_how_an_answer_ended_and_how_much_it_took() {
+    let folder = Folder::new("chat-remarks");
+    let template = template(&folder);
+    let on = |more: &[&str], input: &str| {
+        let arguments = ["chat", "--device", "cpu", "--chat-template-file", &template, "--temp", "0"];
+        let output = run(&[&arguments[..], more].concat(), input);
+        (text(&output), String::from_utf8(output.stderr).unwrap())
+    };
+    let tokens = |prompt: &str| continuation(prompt, &[])["prompt_token_ids"].as_array().unwrap().len();
+    let first = tokens("user: A fox\nassistant:");
+    let (answers, remarks) = on(&["-n", "5"], "A fox\nAnd?\n");
+    let one = answers.lines().next().unwrap();
+    let second = tokens(&format!("user: A fox\nassistant: {one}\nuser: And?\nassistant:"));
+    let told: Vec<&str> =
+        remarks.lines().filter_map(|line| line.split_once(", in ")).map(|(told, _)| told).collect();
+    let of = |prompt: usize| {
+        format!("[--max-tokens is reached; context {} of 2048; prompt {prompt} tokens, ", prompt + 5)
+    };
+    assert_eq!(told[0], format!("{}{first} of them new", of(first)));
+    // The processor keeps nothing of the first turn.
+    assert_eq!(told[1], format!("{}{second} of them new", of(second)));
+    // With a context of one more than the prompt there is a single token.
+    for (context, count) in [(first + 1, 1), (first + 4, 4)] {
+        let (_, remarks) = on(&["--context", &context.to_string()], "A fox\n");
+        let told = format!("[the context is full; context {context} of {context}; prompt {first} tokens, ");
+        assert!(remarks.contains(&told) && remarks.contains(&format!("then {count} at ")), "{remarks}");
+    }
+}
+
+#[test]
+fn input_that_is_no_text_ends_a_piped_conversation() {
+    let folder = Folder::new("chat-bytes");
+    let template = template(&folder);
+    let mut child = start(&["chat", "--device", "cpu", "--chat-template-file", &template]);
+    child.stdin.take().unwrap().write_all(b"\xff\n/context\n").unwrap();
+    let output = child.wait_with_output().unwrap();
+    let remarks = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{remarks}");
+    assert!(
+        remarks.ends_with(
+            "standard input cannot be read: a line is not UTF-8; check the path and its permissions\n"
+        ),
+        "{remarks}"
+    );
+}
+
 #[test]
 fn what_cannot_be_answered_is_one_sentence() {
     let folder = Folder::new("chat-refused");
