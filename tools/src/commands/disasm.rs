@@ -4,7 +4,7 @@ use super::{WaveChoice, write_document, write_text};
 use crate::byte_lines;
 use crate::error::ToolError;
 use crate::listing::{Line, Listing, instruction_text, list};
-use crate::machine_code::{Format, MachineCode};
+use crate::machine_code::{Format, MachineCode, Section};
 use clap::Args;
 use serde::Serialize;
 use std::io::{BufRead, Write};
@@ -95,16 +95,17 @@ fn file(name: &str, wave_size: Option<WaveSize>, json: bool) -> Result<(), ToolE
         let sections = code.sections.iter().map(|one| CodeSection { name: &one.name, lines: list(one) });
         return write_document(&Code { format: code.format, sections: sections.collect() });
     }
-    for (index, section) in code.sections.iter().enumerate() {
-        if index > 0 {
-            text.push('\n');
-        }
-        if !section.name.is_empty() {
-            text += &format!("section {}\n", section.name);
-        }
-        text += &Listing(&list(section)).to_string();
-    }
+    text += &code.sections.iter().map(section_text).collect::<Vec<_>>().join("\n");
     write_text(&text)
+}
+
+/// The listing of a section, under its name.
+fn section_text(section: &Section) -> String {
+    let heading = match section.name.as_str() {
+        "" => String::new(),
+        name => format!("section {name}\n"),
+    };
+    format!("{heading}{}", Listing(&list(section)))
 }
 
 /// The code of a kernel inside the program, or of a file. `wave_size`, if given, overrides what is said there. `see`

@@ -65,18 +65,8 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
     let defaults = SamplingOptions { log_probabilities: arguments.logprobs, ..SamplingOptions::default() };
     let sampling = arguments.sampling.or(&defaults)?;
-    // Without a temperature, a change of logits and a list of log-probabilities no other option has an effect.
-    let checked = sampling.validate()?;
-    let plain = SamplingOptions {
-        temperature: 0.0,
-        repetition_penalty: 1.0,
-        presence_penalty: 0.0,
-        frequency_penalty: 0.0,
-        logit_bias: LogitBias::default(),
-        log_probabilities: None,
-        ..sampling
-    };
-    let is_greedy = checked == plain.validate()?;
+    sampling.validate()?;
+    let is_greedy = is_greedy(&sampling);
     let stops = StopTexts::new(&arguments.stop)?;
     let prompt = match (&arguments.prompt, &arguments.file) {
         (Some(prompt), _) => prompt.clone(),
@@ -124,6 +114,17 @@ pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
         let _ = writeln!(std::io::stderr(), "{}", summary(&outcome));
     }
     Ok(true)
+}
+
+/// Whether the most likely token is always taken: without a temperature, a change of logits and a list of
+/// log-probabilities no other option has an effect.
+fn is_greedy(sampling: &SamplingOptions) -> bool {
+    sampling.temperature == 0.0
+        && sampling.repetition_penalty == 1.0
+        && sampling.presence_penalty == 0.0
+        && sampling.frequency_penalty == 0.0
+        && sampling.logit_bias == LogitBias::default()
+        && sampling.log_probabilities.is_none()
 }
 
 /// Shows the prompt that the text continues; returns where the text goes, which is nowhere with JSON.
@@ -197,6 +198,24 @@ mod tests {
         // What took no time counts as a nanosecond.
         let none = Outcome { token_ids: Vec::new(), generation_ns: 0, ..stopped };
         assert!(summary(&none).contains("then 0 at 0.0 t/s"), "{}", summary(&none));
+    }
+
+    /// Each option that changes or lists probabilities makes it a drawn text; filters alone do not.
+    #[test]
+    fn a_text_is_greedy_unless_an_option_changes_its_tokens() {
+        let plain = SamplingOptions::default();
+        let filters = SamplingOptions { top_k: 3, top_p: 0.5, min_p: 0.5, seed: 9, ..plain };
+        assert!(is_greedy(&plain) && is_greedy(&filters));
+        for (name, drawn) in [
+            ("temperature", SamplingOptions { temperature: 0.5, ..plain }),
+            ("repetition", SamplingOptions { repetition_penalty: 1.5, ..plain }),
+            ("presence", SamplingOptions { presence_penalty: -1.0, ..plain }),
+            ("frequency", SamplingOptions { frequency_penalty: 0.5, ..plain }),
+            ("bias", SamplingOptions { logit_bias: LogitBias::new(&[(1, 2.0)]).unwrap(), ..plain }),
+            ("list", SamplingOptions { log_probabilities: Some(0), ..plain }),
+        ] {
+            assert!(!is_greedy(&drawn), "{name}");
+        }
     }
 
     #[test]

@@ -22,7 +22,7 @@ use zrt_engine::model::Model;
 use zrt_engine::safetensors::open_model;
 use zrt_engine::tokenizer::Tokenizer;
 
-/// Bytes of a file that are read first; four times as many if the header is longer.
+/// Bytes of a file that are read first; then as many as have been read already, until the header is whole.
 const HEAD_BYTES: u64 = 1 << 20;
 /// Characters of a metadata text that the table shows.
 const SHOWN_CHARACTERS: usize = 60;
@@ -159,11 +159,10 @@ fn read_head(path: &Path) -> Result<(Gguf, u64), HeadError> {
     let mut file = File::open(path)?;
     let file_bytes = file.metadata()?.len();
     let mut head = Vec::new();
-    let mut wanted = HEAD_BYTES;
     loop {
-        let had = head.len() as u64;
-        (&mut file).take(wanted - had).read_to_end(&mut head)?;
-        let is_all = (head.len() as u64) < wanted || wanted >= HEADER_BYTES_MAX;
+        let more = HEAD_BYTES.max(head.len() as u64);
+        let is_end = (&mut file).take(more).read_to_end(&mut head)? == 0;
+        let is_all = is_end || head.len() as u64 >= HEADER_BYTES_MAX;
         let bytes: Arc<[u8]> = head.as_slice().into();
         match Gguf::from_bytes(bytes.clone()) {
             Ok(gguf) => return Ok((gguf, file_bytes)),
@@ -172,7 +171,7 @@ fn read_head(path: &Path) -> Result<(Gguf, u64), HeadError> {
                 let gguf = Gguf::from_head(bytes, ANY_LENGTH).map_err(HeadError::Gguf)?;
                 return Ok((gguf, file_bytes));
             }
-            Err(GgufError::Truncated { .. }) if !is_all => wanted *= 4,
+            Err(GgufError::Truncated { .. }) if !is_all => {}
             Err(error) => return Err(HeadError::Gguf(error)),
         }
     }
@@ -480,6 +479,64 @@ chat template renders (12 bytes, turns end with <|im_end|>): yes
         assert_eq!(verdicts(&bare), expected);
         let report = template_report("{{ x }}", None);
         assert_eq!((report.bytes, report.end_of_turn, report.verdict.runs), (7, None, false));
+    }
+
+    fn text_bytes(text: &str) -> Vec<u8> {
+        [&(text.len() as u64).to_le_bytes(), text.as_bytes()].concat()
+    }
+
+    /// A file of version 3 without its data: a metadata text of so many bytes, and tensors of 32 elements of a kind.
+    fn header(text: usize, kinds: &[u32]) -> Vec<u8> {
+        const TYPE_STRING: u32 = 8;
+        let mut file = b"GGUF\x03\0\0\0".to_vec();
+        file.extend((kinds.len() as u64).to_le_bytes());
+        file.extend(1u64.to_le_bytes());
+        file.extend(text_bytes("general.description"));
+        file.extend(TYPE_STRING.to_le_bytes());
+        file.extend(text_bytes(&"x".repeat(text)));
+        for (index, kind) in kinds.iter().enumerate() {
+            file.extend(text_bytes(&format!("t{index}")));
+            file.extend(1u32.to_le_bytes());
+            file.extend(32u64.to_le_bytes());
+            file.extend(kind.to_le_bytes());
+            // Each where data is aligned to 32 bytes, with room for 32 elements of 4 bytes.
+            file.extend((index as u64 * 128).to_le_bytes());
+        }
+        file
+    }
+
+    /// However long the header is, it is read whole; one that is cut is refused, wherever the cut is.
+    #[test]
+    fn a_header_is_read_as_far_as_it_goes() {
+        let folder = zrt_needs::TemporaryFolder::new("inspect-heads");
+        let path = folder.join("model.gguf");
+        let first = HEAD_BYTES as usize;
+        for text in [10, first - 100, first, 2 * first, 5 * first] {
+            let file = header(text, &[0, 1]);
+            std::fs::write(&path, &file).unwrap();
+            let Ok((gguf, file_bytes)) = read_head(&path) else { panic!("{text}") };
+            assert_eq!((gguf.tensors().len(), file_bytes), (2, file.len() as u64), "{text}");
+            std::fs::write(&path, &file[..file.len() - 1]).unwrap();
+            let cut = read_head(&path).err();
+            assert!(matches!(cut, Some(HeadError::Gguf(GgufError::Truncated { .. }))), "{text}");
+        }
+        // The first read ends where the file does.
+        std::fs::write(&path, &header(2 * first, &[])[..first]).unwrap();
+        assert!(matches!(read_head(&path), Err(HeadError::Gguf(GgufError::Truncated { .. }))));
+    }
+
+    /// 32 elements of F32 (kind 0) have 128 bytes, of F16 (kind 1) 64.
+    #[test]
+    fn types_are_counted_and_the_largest_is_first() {
+        let gguf = Gguf::from_head(header(1, &[1, 0, 1, 0]), ANY_LENGTH).unwrap();
+        let inspection = inspect("m".to_owned(), gguf, 0);
+        let found: Vec<_> = inspection
+            .tensor_types
+            .iter()
+            .map(|one| (one.kind, one.tensors, one.elements, one.bytes))
+            .collect();
+        assert_eq!(found, [("F32", 2, 64, 256), ("F16", 2, 64, 128)]);
+        assert_eq!(inspection.gguf_version, Some(3));
     }
 
     /// Sixty characters, not bytes.

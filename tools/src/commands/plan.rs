@@ -136,7 +136,20 @@ struct InstructionEntry {
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
     let loaded = LoadedModel::open_beginning(arguments.model.as_deref())?;
-    let trained = loaded.model.config.context;
+    let options = session_options(arguments, &loaded.model)?;
+    let cards = arguments.vram.map_or(CARDS_BYTES.to_vec(), |bytes| vec![bytes]);
+    let plan = describe(&loaded, &options, &cards)?;
+    if arguments.json {
+        write_document(&plan)?;
+    } else {
+        write_text(&text(&plan))?;
+    }
+    Ok(true)
+}
+
+/// The session that is planned.
+fn session_options(arguments: &Arguments, model: &Model) -> Result<SessionOptions, ToolError> {
+    let trained = model.config.context;
     let context = arguments.context.unwrap_or(trained);
     if context < CONTEXT_MIN {
         let value = context.to_string();
@@ -154,17 +167,9 @@ pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
         activations: arguments.activations.activations,
         ..SessionOptions::default()
     };
-    let cards = arguments.vram.map_or(CARDS_BYTES.to_vec(), |bytes| vec![bytes]);
     let limited = SessionOptions { vram_max: arguments.vram.map(ByteLen), ..options.clone() };
     // A limit under which nothing fits is told by its line.
-    let options = if limited.plan(&loaded.model).is_ok() { limited } else { options };
-    let plan = describe(&loaded, &options, &cards)?;
-    if arguments.json {
-        write_document(&plan)?;
-    } else {
-        write_text(&text(&plan))?;
-    }
-    Ok(true)
+    Ok(if limited.plan(model).is_ok() { limited } else { options })
 }
 
 fn size(text: &str) -> Result<u64, String> {

@@ -90,7 +90,7 @@ pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
         let _progress = Progress::spinner("dequantising weights");
         Oracle::new_with(&loaded.model, context, KvFormat::F32, activations)?
     };
-    let steps = prompt.len() + arguments.max_tokens.saturating_sub(1);
+    let steps = steps(prompt.len(), arguments.max_tokens);
     let progress = Progress::new("comparing", steps as u64, Unit::Tokens);
     let on_step = |done: u64| progress.set(done);
     let result = validate(&mut reference, &mut candidate, &prompt, arguments.max_tokens, on_step);
@@ -106,6 +106,11 @@ pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
         write_text(&sentence(&device, &outcome))?;
     }
     Ok(outcome.is_ok())
+}
+
+/// How many steps are compared: the last token that is generated is not read any more.
+fn steps(prompt: usize, generated: usize) -> usize {
+    prompt + generated.saturating_sub(1)
 }
 
 fn verdict<'a>(
@@ -182,6 +187,12 @@ mod tests {
         assert_eq!(json["identical"], false);
         assert_eq!(json["difference"]["element"], 17);
         assert_eq!(json["difference"]["found_bits"], 0x4020_0000);
+    }
+
+    /// The last step of the prompt makes the first token.
+    #[test]
+    fn every_token_but_the_last_is_a_step() {
+        assert_eq!([(3, 0), (3, 1), (3, 5)].map(|(prompt, generated)| steps(prompt, generated)), [3, 3, 7]);
     }
 
     #[test]

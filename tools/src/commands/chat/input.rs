@@ -258,6 +258,11 @@ mod tests {
         let mut reader = longer.as_bytes();
         assert!(read(&mut reader, |_| Ok(())).is_err());
         assert_eq!(read(&mut reader, |_| Ok(())).unwrap(), message("b"));
+        // So long that it takes three reads.
+        let longest = format!("{unended}{unended}aa\nb\n");
+        let mut reader = longest.as_bytes();
+        assert!(read(&mut reader, |_| Ok(())).is_err());
+        assert_eq!(read(&mut reader, |_| Ok(())).unwrap(), message("b"));
         // A slash at the end, a line end and the second line.
         let half = "a".repeat(MESSAGE_BYTES_MAX / 2 - 1);
         let joined = |more: &str| read(&mut format!("{half}\\\n{half}{more}\n").as_bytes(), |_| Ok(())).ok();

@@ -12,6 +12,7 @@ use zrt_script::ProgramFile;
 
 /// The extension of raw code; every other file identifies itself.
 const RAW_EXTENSION: &str = "bin";
+
 /// Reads the program; a relative path is relative to `folder`. `names`: what the user calls the number of vector
 /// registers and of user SGPRs.
 pub(super) fn load_program(
@@ -60,4 +61,34 @@ pub(super) fn read(path: &Path, limit: u64, what: &str) -> Result<Vec<u8>, ToolE
         ReadError::System(error) => bad(format!("{name} cannot be read: {error}")),
         ReadError::TooLong => bad(format!("{name} has more than the {limit} bytes that {what} may have")),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a program states itself cannot be stated again; only compilers' assumptions are accepted for their code.
+    #[test]
+    fn only_raw_code_is_told_what_it_needs() {
+        let folder = zrt_needs::TemporaryFolder::new("load-program");
+        std::fs::write(folder.join("mega.zrt"), zrt_asm::blob("mega").unwrap()).unwrap();
+        // s_endpgm of ISA section 16.5: SOPP, operation 48.
+        std::fs::write(folder.join("end.bin"), 0xbfb0_0000u32.to_le_bytes()).unwrap();
+        let load = |path: &str, vgprs, user_sgprs| {
+            let path = path.into();
+            let file = ProgramFile { path, kernel: None, wave_size: None, vgprs, user_sgprs };
+            load_program(&file, &folder, ["--vgprs", "--user-sgprs"]).map_err(|error| error.to_string())
+        };
+        for (vgprs, user_sgprs, flag) in [(Some(8), None, "--vgprs"), (None, Some(2), "--user-sgprs")] {
+            let name = folder.join("mega.zrt").display().to_string();
+            let told = load("mega.zrt", vgprs, user_sgprs).unwrap_err();
+            let expected =
+                format!("{flag} is for raw code (.bin), but {name} is a .zrt, which states it itself");
+            assert_eq!(told, expected);
+            assert!(load("end.bin", vgprs, user_sgprs).is_ok());
+        }
+        for path in ["mega.zrt", "end.bin"] {
+            assert!(!trusts_compilers(&load(path, None, None).unwrap()), "{path}");
+        }
+    }
 }

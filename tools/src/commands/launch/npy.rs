@@ -29,12 +29,10 @@ impl Array {
         if !file.starts_with(MAGIC) {
             return Err("it does not begin as a .npy does".to_owned());
         }
-        let length = |range: std::ops::Range<usize>| file.get(range).ok_or_else(cut);
+        let behind = file.get(8..).unwrap_or_default();
         let (start, length) = match file.get(MAGIC.len()) {
-            Some(1) => (10, length(8..10)?.iter().rev().fold(0, |sum, byte| sum << 8 | usize::from(*byte))),
-            Some(2 | 3) => {
-                (12, length(8..12)?.iter().rev().fold(0, |sum, byte| sum << 8 | usize::from(*byte)))
-            }
+            Some(1) => (10, u16::from_le_bytes(*behind.first_chunk().ok_or_else(cut)?).into()),
+            Some(2 | 3) => (12, u32::from_le_bytes(*behind.first_chunk().ok_or_else(cut)?) as usize),
             Some(other) => return Err(format!("its version is {other}, but only 1 to 3 are supported")),
             None => return Err(cut()),
         };
@@ -174,6 +172,18 @@ mod tests {
                 file[end] = value;
                 let _ = Array::parse(&file);
             }
+        }
+    }
+
+    /// The length of version 1 has two bytes, little-endian, and counts from byte 10.
+    #[test]
+    fn the_first_version_has_a_length_of_two_bytes() {
+        for text_bytes in [0x00ff_u16, 0x0100, 0x0203, 0xfffe] {
+            let mut text = b"{'descr': '|u1', 'fortran_order': False, 'shape': (2,)}".to_vec();
+            text.resize(text_bytes.into(), b' ');
+            let file = [MAGIC, &[1, 0], &text_bytes.to_le_bytes(), &text, &[7; 2]].concat();
+            let array = Array::parse(&file).unwrap();
+            assert_eq!((array.element, array.header.len()), (ElementType::U8, 10 + text.len()));
         }
     }
 

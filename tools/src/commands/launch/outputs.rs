@@ -197,6 +197,7 @@ mod tests {
             ("/dev/null", "it is not a regular file, and only regular files are replaced"),
             ("absent/file", "No such file or directory (os error 2)"),
             ("absent/..", "it is not a file name"),
+            ("file/below", "Not a directory (os error 20)"),
         ] {
             let (index, told) = planned_all(&[&at("new"), &at(name)]).unwrap_err();
             assert_eq!((index, told), (1, format!("{} cannot be written: {why}", at(name).display())));
@@ -213,6 +214,19 @@ mod tests {
         let mut names: Vec<String> = names.collect();
         names.sort();
         names
+    }
+
+    /// A file that cannot take its place leaves nothing behind; those before it are in theirs.
+    #[test]
+    fn what_was_begun_is_removed() {
+        let folder = zrt_needs::TemporaryFolder::new("outputs-begun");
+        let at = |name: &str| folder.join(name);
+        let files = planned_all(&[&at("a"), &at("b"), &at("c")]).unwrap();
+        fs::create_dir(at("b")).unwrap();
+        let contents: Vec<_> = files.iter().map(|file| (file, [&b"x"[..], b""])).collect();
+        let told = write(&contents).unwrap_err().to_string();
+        assert_eq!(told, format!("{} cannot be written", at("b").display()));
+        assert_eq!(names(&folder), ["a", "b"]);
     }
 
     /// What a link leads to is replaced; if one file cannot be begun, none is.

@@ -98,14 +98,16 @@ pub(in crate::commands) fn text(printed: &Printed) -> String {
 
 /// The note that more was printed than is kept, if so.
 fn note(printed: &Printed) -> String {
+    note_of(printed.dropped_bytes(), printed.dropped_messages())
+}
+
+fn note_of(bytes: u64, messages: u64) -> String {
     let mut note = String::new();
-    if printed.dropped_bytes() > 0 {
-        let dropped = printed.dropped_bytes();
-        note.push_str(&format!("\n[{dropped} more bytes were printed; {PRINTED_BYTES_MAX} are kept]\n"));
+    if bytes > 0 {
+        note.push_str(&format!("\n[{bytes} more bytes were printed; {PRINTED_BYTES_MAX} are kept]\n"));
     }
-    if printed.dropped_messages() > 0 {
-        let dropped = printed.dropped_messages();
-        note.push_str(&format!("\n[{dropped} more messages were printed, and only counted]\n"));
+    if messages > 0 {
+        note.push_str(&format!("\n[{messages} more messages were printed, and only counted]\n"));
     }
     note
 }
@@ -141,6 +143,21 @@ mod tests {
         assert_eq!(live.whole_characters(&euro[1..2]), "");
         assert_eq!(live.whole_characters(&[&euro[2..], b"\n"].concat()), "\u{20ac}\n");
         assert_eq!(shown(&[&euro[..2], b"x"]), "\u{fffd}x", "what never comes is replaced");
+    }
+
+    /// Of each kind of loss there is a line, if there was one.
+    #[test]
+    fn what_was_dropped_is_counted() {
+        let bytes = format!("\n[3 more bytes were printed; {PRINTED_BYTES_MAX} are kept]\n");
+        let messages = "\n[2 more messages were printed, and only counted]\n".to_owned();
+        for (dropped, expected) in [
+            ((0, 0), String::new()),
+            ((3, 0), bytes.clone()),
+            ((0, 2), messages.clone()),
+            ((3, 2), bytes + &messages),
+        ] {
+            assert_eq!(note_of(dropped.0, dropped.1), expected);
+        }
     }
 
     proptest! {

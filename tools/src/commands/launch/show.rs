@@ -202,7 +202,8 @@ impl Outcome {
         findings: Vec<Located>,
         left: Left,
     ) {
-        let is_first = self.ended + self.failed == 0;
+        // The closure is called for the first that did not end.
+        let is_first = self.ended == 0;
         self.failed += 1;
         self.add_unexpected(left.unexpected, Some(seed));
         self.failure.get_or_insert_with(|| Failure { is_first, ..failure() });

@@ -17,6 +17,8 @@ const MAGIC: &[u8; 8] = b"zrtbase1";
 const HEAD_BYTES: usize = 16;
 /// Maximum number of probabilities that are kept of a pass: 512 MiB.
 pub const PROBABILITIES_MAX: u64 = 1 << 27;
+/// Bytes of the longest base: as many tokens as there can be probabilities, because a vocabulary has at least one.
+const BYTES_MAX: u64 = HEAD_BYTES as u64 + 8 * PROBABILITIES_MAX;
 /// A log-probability is computed in f64 and rounded, so one of 1 may come out slightly above 0.
 const LOG_PROBABILITY_MAX: f32 = 1e-3;
 
@@ -39,11 +41,9 @@ pub fn write(output: &mut dyn Write, text: &[u32], expectations: &Expectations) 
 /// Reads a base.
 pub fn read(path: &Path) -> Result<Base, ToolError> {
     let refuse = |source| ToolError::Read { path: path.display().to_string(), source };
-    // As many tokens as there can be probabilities: a vocabulary has at least one.
-    let bytes_max = HEAD_BYTES as u64 + 8 * PROBABILITIES_MAX;
-    let bytes = bounded_read::read(path, bytes_max).map_err(|error| match error {
+    let bytes = bounded_read::read(path, BYTES_MAX).map_err(|error| match error {
         ReadError::System(source) => refuse(source),
-        ReadError::TooLong => refuse(Error::other(format!("it has more than {bytes_max} bytes"))),
+        ReadError::TooLong => refuse(Error::other(format!("it has more than {BYTES_MAX} bytes"))),
     })?;
     parse(&bytes).map_err(|what| refuse(Error::new(ErrorKind::InvalidData, what)))
 }

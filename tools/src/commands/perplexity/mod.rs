@@ -90,20 +90,31 @@ fn prepare(arguments: &Arguments) -> Result<Prepared, ToolError> {
     let loaded = LoadedModel::open(arguments.model.as_deref())?;
     let mut text = loaded.tokenizer.encode(&read(&arguments.text)?);
     let config = &loaded.model.config;
-    let tokens_max =
-        (base::PROBABILITIES_MAX / u64::from(config.vocabulary).max(1)).min(u64::from(config.context));
-    let tokens_left_out = text.len().saturating_sub(tokens_max as usize);
-    text.truncate(tokens_max as usize);
+    let tokens_max = tokens_max(config.vocabulary, config.context);
+    let tokens_left_out = text.len().saturating_sub(tokens_max);
+    text.truncate(tokens_max);
     if text.len() < 2 {
         let what = "a text of fewer than two tokens has nothing to predict: give a longer one".to_owned();
         return Err(ToolError::BadInput { what });
     }
-    if tokens_left_out > 0 {
-        eprintln!("the first {} tokens are measured, {tokens_left_out} are left out", text.len());
-    }
+    eprint!("{}", remark(text.len(), tokens_left_out));
     let saved = arguments.base.as_deref().map(|path| saved_for(path, &loaded, &text)).transpose()?;
     let begun = arguments.save_base.as_deref().map(BegunFile::new).transpose()?;
     Ok(Prepared { loaded, text, tokens_left_out, saved, begun })
+}
+
+/// How many tokens of a text are measured: those that the context holds, and whose probabilities are kept.
+fn tokens_max(vocabulary: u32, context: u32) -> usize {
+    let kept = base::PROBABILITIES_MAX / u64::from(vocabulary).max(1);
+    kept.min(u64::from(context)) as usize
+}
+
+/// A line on what is left out, if anything is.
+fn remark(tokens: usize, left_out: usize) -> String {
+    match left_out {
+        0 => String::new(),
+        _ => format!("the first {tokens} tokens are measured, {left_out} are left out\n"),
+    }
 }
 
 /// Runs the command.
@@ -126,7 +137,7 @@ pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
     }
     let report = Report {
         model_filename: loaded.filename.clone(),
-        tokens: text.len() - 1,
+        tokens: text.len().saturating_sub(1),
         tokens_left_out,
         base: arguments.base.as_ref().map(|path| path.display().to_string()),
         runs,
@@ -274,6 +285,17 @@ mod tests {
 | m     | a8          |      9 |     2.0000 | 0.69315 | 1.23e-3 | 4.56e-2 |    87.50 % |
 ";
         assert_eq!(table("m", &report).to_string(), expected);
+    }
+
+    /// 2^27 probabilities are kept, so of 2^20 tokens those of 128 places.
+    #[test]
+    fn a_large_vocabulary_leaves_few_places() {
+        assert_eq!(tokens_max(1 << 20, 4096), 128);
+        assert_eq!(tokens_max(1 << 20, 100), 100);
+        assert_eq!(tokens_max(32_000, 4096), 4096);
+        assert_eq!(tokens_max(0, 7), 7);
+        assert_eq!(remark(128, 0), "");
+        assert_eq!(remark(128, 2), "the first 128 tokens are measured, 2 are left out\n");
     }
 
     /// As many tokens as the model's context has are measured.

@@ -245,3 +245,30 @@ fn sizes_of_cards_have_a_unit() {
     assert_eq!((size("16GiB"), size("3K")), (Ok(16 << 30), Ok(3072)));
     assert_eq!(size("16"), Err("a size is a number with KiB, MiB or GiB".to_owned()));
 }
+
+#[derive(clap::Parser)]
+struct Line {
+    #[command(flatten)]
+    arguments: Arguments,
+}
+
+/// Every option of the line is in the session; a limit is, unless nothing fits under it.
+#[test]
+fn a_session_is_planned_as_the_line_says() {
+    let loaded = LoadedModel::open(None).unwrap();
+    let options = |words: &str| {
+        let words = ["plan"].into_iter().chain(words.split_whitespace());
+        let line = <Line as clap::Parser>::try_parse_from(words).unwrap();
+        session_options(&line.arguments, &loaded.model)
+    };
+    let found = options("--slots 3 --context 33 --kv f16 --activations a8").unwrap();
+    assert_eq!((found.slots, found.context, found.waiting_max), (3, 33, 0));
+    assert_eq!((found.kv_format, found.activations.name()), (KvFormat::F16, "a8"));
+    assert_eq!(found.vram_max, None);
+    assert_eq!(options("").unwrap().context, loaded.model.config.context);
+    assert_eq!(options("--context 2 --vram 1GiB").unwrap().vram_max, Some(ByteLen(1 << 30)));
+    assert_eq!(options("--context 2 --vram 1KiB").unwrap().vram_max, None);
+    assert!(matches!(options("--context 1"), Err(ToolError::Option { option: "--context", .. })));
+    let longer = loaded.model.config.context + 1;
+    assert!(matches!(options(&format!("--context {longer}")), Err(ToolError::Context { .. })));
+}

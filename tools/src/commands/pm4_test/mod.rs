@@ -180,9 +180,16 @@ pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
         write_document(&Summary { error, conformance: &conformance, probes: &answers, report })?;
     }
     match failure {
-        Some(error) if arguments.json => Err(ToolError::Told(Box::new(error))),
-        Some(error) => Err(error),
+        Some(error) => Err(untold(error, arguments.json)),
         None => telling.outcome.map(|()| true),
+    }
+}
+
+/// An error, marked as told if the document has told it.
+fn untold(error: ToolError, is_in_document: bool) -> ToolError {
+    match is_in_document {
+        true => ToolError::Told(Box::new(error)),
+        false => error,
     }
 }
 
@@ -355,6 +362,14 @@ mod tests {
         assert_eq!(judge(&reports).map_err(|error| error.to_string()), Err(text.to_owned()));
     }
 
+    /// What a document has told is not told again.
+    #[test]
+    fn an_error_is_told_once() {
+        assert!(matches!(untold(ToolError::NothingToCompare, false), ToolError::NothingToCompare));
+        let ToolError::Told(told) = untold(ToolError::NothingToCompare, true) else { panic!("not told") };
+        assert!(matches!(*told, ToolError::NothingToCompare));
+    }
+
     #[test]
     fn options_are_those_of_the_line() {
         let parse = |words: &[&str]| Line::try_parse_from([&["pm4-test"], words].concat()).unwrap().arguments;
@@ -363,6 +378,10 @@ mod tests {
         let all = parse(&["--gtt-only", "--small-bar", "--seed", "3", "--ring-bytes", "8192"]).options();
         assert!(all.gtt_only && all.virtual_device.small_bar);
         assert_eq!((all.virtual_device.scheduler_seed, all.ring_bytes), (Some(3), ByteLen(8192)));
+        assert!(all.virtual_device.planted.is_none());
+        let planted = parse(&["--plant", "end-of-pipe-never-writes"]).options().virtual_device.planted;
+        assert_eq!(planted, "end-of-pipe-never-writes".parse().ok());
+        assert!(planted.is_some());
         // A report goes where it is told, or under a name for each device if a probe needs one.
         let names = |words: &[&str]| -> Vec<_> {
             let files = planned(&parse(words)).unwrap();

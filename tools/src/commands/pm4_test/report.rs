@@ -278,6 +278,8 @@ mod tests {
         assert_eq!(Report::parse(&text).unwrap(), report);
         // As a web form sends it.
         assert_eq!(Report::parse(&text.replace('\n', "\r\n")).unwrap(), report);
+        let heading = format!("# zrt on Radeon R9700 (gfx1201)\n\nzrt {}, Linux 6.16.3-1.\n", report.zrt);
+        assert!(text.starts_with(&heading), "{text}");
         for line in [
             "| fence | it came; passed: yes |",
             "| barrier | not run | the device stopped in placement | a / b |",
@@ -285,6 +287,20 @@ mod tests {
         ] {
             assert!(text.contains(line), "{line} is not in\n{text}");
         }
+    }
+
+    /// The virtual device has no kernel, and says what it is.
+    #[test]
+    fn a_report_without_a_kernel_names_none() {
+        let environment =
+            Environment { device: "virtual".into(), is_virtual: true, ..Environment::default() };
+        let report = Report::new(environment, json!({}), Vec::new(), &Secrets::default()).unwrap();
+        let heading = format!(
+            "# zrt on virtual\n\nzrt {}.\n\nThis is the virtual device: its times say nothing about a card.\n\n",
+            report.zrt
+        );
+        let text = report.to_markdown().unwrap();
+        assert!(text.starts_with(&heading), "{text}");
     }
 
     #[test]

@@ -56,7 +56,7 @@ struct Expander {
     /// The `.npy` header of each buffer.
     headers: Vec<Vec<u8>>,
     held: Held,
-    launches: usize,
+    launches: u64,
     dumped_bytes: u64,
 }
 
@@ -104,6 +104,12 @@ impl Turn<'_> {
     }
 }
 
+/// Adds to a total; whether it is still within its limit.
+fn fits(total: &mut u64, more: u64, limit: u64) -> bool {
+    *total = total.saturating_add(more);
+    *total <= limit
+}
+
 impl Expander {
     fn new(folder: PathBuf, deadline: Duration) -> Expander {
         Expander {
@@ -143,8 +149,7 @@ impl Expander {
                 }
                 LaunchArgument::Value(_) => return Err(refuse("a value is not a buffer".to_owned())),
             };
-            bytes += content.len();
-            if content.is_empty() || bytes > BUFFERS_BYTES_MAX {
+            if content.is_empty() || !fits(&mut bytes, content.len(), BUFFERS_BYTES_MAX) {
                 return Err(refuse(format!(
                     "buffer {} has {} bytes: each must have one, and all together at most {BUFFERS_BYTES_MAX}",
                     buffer.name,
@@ -248,8 +253,7 @@ impl Expander {
     }
 
     fn dispatch(&mut self, launch: &Launch, turn: Turn<'_>) -> Result<Dispatch, ScriptError> {
-        self.launches += 1;
-        if self.launches > LAUNCHES_MAX {
+        if !fits(&mut self.launches, 1, LAUNCHES_MAX as u64) {
             return Err(turn.refuse(format!("more than {LAUNCHES_MAX} launches are executed: repeat less")));
         }
         let program = match self.files.iter().position(|file| *file == launch.file) {
@@ -362,8 +366,8 @@ impl Expander {
     }
 
     fn dump(&mut self, buffer: usize, file: &[Piece], turn: Turn<'_>) -> Result<(), ScriptError> {
-        self.dumped_bytes += self.length(buffer);
-        if self.dumped_bytes > DUMPS_BYTES_MAX {
+        let bytes = self.length(buffer);
+        if !fits(&mut self.dumped_bytes, bytes, DUMPS_BYTES_MAX) {
             return Err(
                 turn.refuse(format!("dumps have more than {DUMPS_BYTES_MAX} bytes together: dump less"))
             );
@@ -425,5 +429,62 @@ impl Expander {
             code,
             trusts_compilers,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A total may reach its limit, and no more.
+    #[test]
+    fn totals_end_at_their_limits() {
+        let mut total = 0;
+        let found = [3, 4, 3, 0, 1].map(|more| (fits(&mut total, more, 10), total));
+        assert_eq!(found, [(true, 3), (true, 7), (true, 10), (true, 10), (false, 11)]);
+        assert!(!fits(&mut total, u64::MAX, 10));
+    }
+
+    /// The complaint about a script beside `three` (3 bytes), `empty` and `eight` (8 bytes), or how many actions it has.
+    fn expanded(script: &str) -> Result<Task<'static>, String> {
+        let folder = zrt_needs::TemporaryFolder::new("expand");
+        for (name, bytes) in [("three", 3), ("empty", 0), ("eight", 8)] {
+            std::fs::write(folder.join(name), vec![0; bytes]).unwrap();
+        }
+        let script = Script::parse(script).map_err(|error| error.what)?;
+        expand(&script, &folder.join("script"), Duration::ZERO).map_err(|error| error.what)
+    }
+
+    #[test]
+    fn a_buffer_has_a_byte() {
+        let told = expanded(
+            "[buffers]\na = \"in:empty\"\n[[step]]\ncheck = { buffer = \"a\", equals = \"u8:0\" }\n",
+        );
+        assert!(told.is_err_and(|told| told.starts_with("buffer a has 0 bytes: each must have one")));
+    }
+
+    /// A buffer that is checked against a value is as long as some of them.
+    #[test]
+    fn a_checked_buffer_is_a_multiple_of_its_value() {
+        let of = |file: &str| {
+            expanded(&format!(
+                "[buffers]\na = \"in:{file}\"\n[[step]]\ncheck = {{ buffer = \"a\", equals = \"u16:0\" }}\n"
+            ))
+        };
+        assert_eq!(of("eight").map(|task| task.sequence.actions.len()), Ok(1));
+        let told = of("three").map(|task| task.sequence.actions.len());
+        assert!(told.is_err_and(|told| told.ends_with("3 bytes are not a multiple of the value's 2")));
+    }
+
+    /// What a buffer must hold at the end is read then, and compared.
+    #[test]
+    fn what_is_expected_of_a_buffer_is_compared_at_the_end() {
+        let script =
+            "[buffers]\na = \"expect:three\"\n[[step]]\nwrite = { buffer = \"a\", value = \"u8:1\" }\n";
+        let task = expanded(script).unwrap();
+        let [purpose] = &task.purposes[..] else { panic!("one buffer is read") };
+        assert_eq!((purpose.action, purpose.is_compared, purpose.file), (1, true, None));
+        let (name, wanted) = purpose.expectation.as_ref().unwrap();
+        assert_eq!((name.as_str(), &wanted.bytes[..]), ("three", &[0; 3][..]));
     }
 }
