@@ -3,9 +3,6 @@
 
 #![allow(clippy::unwrap_used)] // Helpers of tests panic as tests do.
 
-mod kernel_files;
-
-use kernel_files::Folder;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, OptionalActions, OutputModes, tcgetattr, tcsetattr};
 use serde_json::Value as Json;
@@ -13,6 +10,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
+use zrt_needs::TemporaryFolder;
 
 /// Says "thinks" if the model is to think.
 const TEMPLATE: &str = "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}\
@@ -102,9 +100,10 @@ fn without_speeds(text: &str) -> String {
 
 #[test]
 fn who_types_is_asked_line_by_line_and_told_what_is_wrong() {
-    let folder = Folder::new("chat-typed");
-    let template = folder.write("template.jinja", TEMPLATE.as_bytes());
-    let saved = folder.path("no-such-folder/saved.json");
+    let folder = TemporaryFolder::new("chat-typed");
+    let template = folder.join("template.jinja").display().to_string();
+    std::fs::write(&template, TEMPLATE).unwrap();
+    let saved = folder.join("no-such-folder/saved.json").display().to_string();
     let arguments = ["--chat-template-file", &template, "-n", "5", "--temp", "0"];
     let lines = [
         "\u{ff}",
@@ -172,8 +171,9 @@ fn who_types_is_asked_line_by_line_and_told_what_is_wrong() {
 /// The end of input is Ctrl-D.
 #[test]
 fn a_screen_without_colours_is_plain() {
-    let folder = Folder::new("chat-plain");
-    let template = folder.write("template.jinja", TEMPLATE.as_bytes());
+    let folder = TemporaryFolder::new("chat-plain");
+    let template = folder.join("template.jinja").display().to_string();
+    std::fs::write(&template, TEMPLATE).unwrap();
     for environment in [("NO_COLOR", "1"), ("TERM", "dumb")] {
         let (_, screen) = typed(&["--chat-template-file", &template], &[environment], b"/system\n\x04");
         let expected = "[qwen3 # M Q4_0 on cpu, context 2048; /help shows the commands]\n\

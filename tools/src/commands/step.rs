@@ -42,13 +42,7 @@ pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
     let mut task = prepared.task()?;
     let request = prepared.request();
     let code = CodeMap::new(request.program, request.find_kernel()?, &request.geometry, file);
-    let virtual_device = VirtualOptions {
-        check: arguments.finding.is_some(),
-        trusts_compilers: task.trusts_compilers,
-        scheduler_seed: Some(arguments.seed),
-        ..VirtualOptions::default()
-    };
-    let options = OpenOptions { virtual_device, ..OpenOptions::default() };
+    let options = options(arguments, task.trusts_compilers);
     let instruction = match arguments.finding {
         Some(number) => Some(find(&task, arguments, number, &options)?),
         None => None,
@@ -80,6 +74,17 @@ pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
     }
     left.unexpected.iter().try_for_each(|line| write_text(&format!("{line}\n")))?;
     Ok(left.unexpected.is_empty())
+}
+
+/// A virtual device with the schedule that was asked for, which checks rules where a finding is looked for.
+fn options(arguments: &Arguments, trusts_compilers: bool) -> OpenOptions {
+    let virtual_device = VirtualOptions {
+        check: arguments.finding.is_some(),
+        trusts_compilers,
+        scheduler_seed: Some(arguments.seed),
+        ..VirtualOptions::default()
+    };
+    OpenOptions { virtual_device, ..OpenOptions::default() }
 }
 
 /// A virtual board that a debugger looks into.
@@ -125,4 +130,33 @@ fn find(
     SourceText::of(&arguments.kernel.file).fill_all(&mut told);
     write_text(&format!("finding {number} of {}: {}\n\n", findings.len(), told[0]))?;
     Ok(record.instruction_of(located.number))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        arguments: Arguments,
+    }
+
+    /// The schedule and the rules are those of the line; whose assumptions hold is known by the file.
+    #[test]
+    fn the_device_is_as_the_line_says() {
+        for (words, trusts_compilers, expected) in [
+            ("", true, (false, true, Some(0))),
+            ("--seed 7", false, (false, false, Some(7))),
+            ("--finding", true, (true, true, Some(0))),
+            ("--finding 2 --seed 3", false, (true, false, Some(3))),
+        ] {
+            let words = ["step", "kernel.o", "--grid", "1"].into_iter().chain(words.split_whitespace());
+            let line = Line::try_parse_from(words.clone()).unwrap();
+            let found = options(&line.arguments, trusts_compilers).virtual_device;
+            let found = (found.check, found.trusts_compilers, found.scheduler_seed);
+            assert_eq!(found, expected, "{:?}", words.collect::<Vec<_>>());
+        }
+    }
 }

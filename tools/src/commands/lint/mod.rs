@@ -117,10 +117,11 @@ fn examine(
         return Err(no_kernel(file, arguments.kernel.as_ref(), &code));
     }
     findings.retain(|finding| filter.keeps(&finding.subject()));
-    if code.format == Format::Elf && !arguments.all && !code.sections.iter().any(waits_for_scalars) {
-        report.summaries.extend(summarise(file, &mut findings));
-    }
-    row.count(&findings, report.summaries.iter().filter(|summary| summary.file == file).count());
+    let is_summarised =
+        code.format == Format::Elf && !arguments.all && !code.sections.iter().any(waits_for_scalars);
+    let summary = if is_summarised { summarise(file, &mut findings) } else { None };
+    row.count(&findings, usize::from(summary.is_some()));
+    report.summaries.extend(summary);
     report.findings.append(&mut findings);
     Ok(row)
 }

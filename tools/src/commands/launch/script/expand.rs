@@ -445,7 +445,7 @@ mod tests {
         assert!(!fits(&mut total, u64::MAX, 10));
     }
 
-    /// The complaint about a script beside `three` (3 bytes), `empty` and `eight` (8 bytes), or how many actions it has.
+    /// What a script is unrolled to, or the complaint about it; beside it are files of 3, 0 and 8 bytes.
     fn expanded(script: &str) -> Result<Task<'static>, String> {
         let folder = zrt_needs::TemporaryFolder::new("expand");
         for (name, bytes) in [("three", 3), ("empty", 0), ("eight", 8)] {
