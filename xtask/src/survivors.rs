@@ -178,17 +178,7 @@ pub fn run(arguments: &SurvivorsArguments) -> Result<(), Box<dyn Error>> {
     let packages = plan.workspace.packages(&plan.folders)?;
     plan.workspace.packages(&plan.tests_of)?;
     let listed = list::list(&arguments.cargo_mutants, &plan.root, &packages, &plan.scratch.join("output"))?;
-    let named = arguments.named.as_deref().map(named).transpose()?;
-    let is_wanted = |mutant: &Mutant| {
-        is_in(&mutant.file, &arguments.files) && named.as_ref().is_none_or(|named| named.has(mutant))
-    };
-    let mutants: Vec<Mutant> =
-        listed.into_iter().filter(is_wanted).step_by(arguments.every as usize).collect();
-    if mutants.len() > MUTANTS_MAX {
-        return Err(
-            format!("{} mutants are more than {MUTANTS_MAX}: name fewer crates", mutants.len()).into()
-        );
-    }
+    let mutants = chosen(listed, arguments)?;
     let mut results = plan.results(!arguments.fresh)?;
     let is_open = |mutant: &&Mutant| {
         results.get(mutant.folder()).is_some_and(|results| results.get(&mutant.name).is_none())
@@ -201,6 +191,20 @@ pub fn run(arguments: &SurvivorsArguments) -> Result<(), Box<dyn Error>> {
     plan.report(&mutants, &results)?;
     println!("== {} s", started.elapsed().as_secs());
     Ok(())
+}
+
+/// The mutants that a run is about, of those that are listed.
+fn chosen(listed: Vec<Mutant>, arguments: &SurvivorsArguments) -> Result<Vec<Mutant>, String> {
+    let named = arguments.named.as_deref().map(named).transpose()?;
+    let is_wanted = |mutant: &Mutant| {
+        is_in(&mutant.file, &arguments.files) && named.as_ref().is_none_or(|named| named.has(mutant))
+    };
+    let mutants: Vec<Mutant> =
+        listed.into_iter().filter(is_wanted).step_by(arguments.every as usize).collect();
+    match mutants.len() {
+        0..=MUTANTS_MAX => Ok(mutants),
+        count => Err(format!("{count} mutants are more than {MUTANTS_MAX}: name fewer crates")),
+    }
 }
 
 /// Whether a file's path begins with one of these; without any, every one is wanted.
@@ -351,6 +355,56 @@ fn sums() { assert_eq!(sum(2, 3), 5); assert!(is_more(2)); }
         assert!(is_in("vgpu/src/check/wave.rs", &prefixes) && is_in("vgpu/src/simd.rs", &prefixes));
         assert!(!is_in("vgpu/src/checks.rs", &prefixes));
         assert!(is_in("vgpu/src/checks.rs", &[]));
+    }
+
+    /// Mutants of a file, by their numbers.
+    fn mutants(file: &str, numbers: std::ops::Range<usize>) -> Vec<Mutant> {
+        let mutant = |number| Mutant {
+            name: format!("{file}:1:1: change {number}"),
+            file: file.to_owned(),
+            function: None,
+            genre: list::Genre::BinaryOperator,
+            replacement: String::new(),
+            extent: list::Extent { start: list::Position { line: 1, column: 1 } },
+        };
+        numbers.map(mutant).collect()
+    }
+
+    #[test]
+    fn a_run_is_about_what_its_options_leave() {
+        let folder = zrt_needs::TemporaryFolder::new("chosen");
+        let list = folder.join("list");
+        std::fs::write(&list, "a.rs:7:7: change 1\nb.rs:7:7: change 0\n").unwrap();
+        let of = |listed, files: &[&str], named: bool, every| {
+            let arguments = SurvivorsArguments {
+                folders: Vec::new(),
+                tests_of: Vec::new(),
+                budget_s: 1.0,
+                files: files.iter().map(|file| (*file).to_owned()).collect(),
+                named: named.then(|| list.clone()),
+                every,
+                jobs: None,
+                fresh: false,
+                cargo_mutants: PathBuf::new(),
+            };
+            chosen(listed, &arguments)
+        };
+        let both = || [mutants("a.rs", 0..3), mutants("b.rs", 0..3)].concat();
+        let names = |files: &[&str], named, every| -> Vec<String> {
+            let changes = of(both(), files, named, every).unwrap();
+            changes.into_iter().map(|one| one.name.replace(":1:1: change", "")).collect()
+        };
+        assert_eq!(names(&[], false, 1).len(), 6);
+        assert_eq!(names(&["b"], false, 1), ["b.rs 0", "b.rs 1", "b.rs 2"]);
+        assert_eq!(names(&[], true, 1), ["a.rs 1", "b.rs 0"]);
+        assert_eq!(names(&["a"], true, 1), ["a.rs 1"]);
+        assert_eq!(names(&[], false, 4), ["a.rs 0", "b.rs 1"]);
+        let count = |count| of(mutants("a.rs", 0..count), &[], false, 1).map(|chosen| chosen.len());
+        assert_eq!(count(65_535), Ok(65_535));
+        assert_eq!(count(65_536), Err("65536 mutants are more than 65535: name fewer crates".to_owned()));
+        std::fs::remove_file(&list).unwrap();
+        let error = of(both(), &[], true, 1).map(|_| ()).unwrap_err();
+        assert!(error.starts_with(&list.display().to_string()), "{error}");
     }
 
     #[test]

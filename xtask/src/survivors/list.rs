@@ -188,6 +188,9 @@ mod tests {
         assert!(!named.has(&mutant("mem/src/a.rs:2:5: replace + with * in f")));
         assert!(!named.has(&mutant("mem/src/b.rs:2:5: replace + with - in f")));
         assert!(!named.has(&mutant("a test: it has failed")));
+        // Places have two numbers.
+        let parts = ["a:1:2: b", "a:x:2: b", "a:1:x: b", "a:1: b"].map(without_place);
+        assert_eq!(parts, [Some(("a", "b")), None, None, None]);
     }
 
     #[test]
@@ -196,6 +199,8 @@ mod tests {
         // It looks for a script with that name.
         let error = list(Path::new("/bin/sh"), &folder, &[], &folder).unwrap_err().to_string();
         assert!(error.starts_with("/bin/sh (exit status: ") && error.contains("mutants: "), "{error}");
+        folder.program("right", "case $2 in --version) echo cargo-mutants 27.1.0;; *) echo '[]';; esac");
+        assert!(list(&folder.join("right"), &folder, &[], &folder).unwrap().is_empty());
         let error = list(Path::new("/bin/echo"), &folder, &[], &folder).unwrap_err().to_string();
         assert!(error.contains("\"mutants --version\", not cargo-mutants 27.1.0"), "{error}");
     }
