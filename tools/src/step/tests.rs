@@ -24,11 +24,13 @@ impl Write for Shared {
     }
 }
 
-/// The answer to each command, one a line, after what is said first; without what follows the last prompt.
+/// The answer to each command, one a line, after what is said first; without what follows the last prompt. The kernel
+/// is launched so many times.
 fn answers(
     program: &Program,
     geometry: Geometry,
     arguments: &[LaunchArgument],
+    launches: usize,
     commands: &[&str],
 ) -> Vec<String> {
     let output = Shared::default();
@@ -40,6 +42,8 @@ fn answers(
     let gpu = VirtualGpu::with_debugger(virtual_config(&options), Box::new(stepper)).unwrap();
     let request = LaunchRequest { arguments, ..LaunchRequest::new(program, geometry) };
     let mut sequence = request.sequence().unwrap();
+    let launch = sequence.actions[0].clone();
+    (1..launches).for_each(|_| sequence.actions.insert(0, launch.clone()));
     sequence.placement = Some(&attention.placement);
     launch::run_sequence_over(&sequence, DeviceChoice::Virtual, gpu, &options, &mut |_| ()).unwrap();
     let text = String::from_utf8(output.0.lock().unwrap().clone()).unwrap();
@@ -53,7 +57,7 @@ fn of_double(commands: &[&str]) -> Vec<String> {
         crate::double_object::DOUBLE_OBJECT.iter().flat_map(|word| word.to_le_bytes()).collect();
     let program = Program::parse(&bytes).unwrap();
     let geometry = Geometry { dynamic_lds: DynamicLds::of(256), ..Geometry::new([1; 3], [32, 1, 1]) };
-    answers(&program, geometry, &[LaunchArgument::InOut(vec![1; 128])], commands)
+    answers(&program, geometry, &[LaunchArgument::InOut(vec![1; 128])], 1, commands)
 }
 
 /// One wave of raw code.
@@ -63,9 +67,20 @@ fn of_raw(words: &[u32], wave_size: WaveSize, commands: &[&str]) -> Vec<String> 
 
 /// So many waves of one workgroup.
 fn of_raw_waves(words: &[u32], wave_size: WaveSize, waves: u32, commands: &[&str]) -> Vec<String> {
+    of_raw_launches(words, wave_size, waves, 1, commands)
+}
+
+/// The same, launched so many times.
+fn of_raw_launches(
+    words: &[u32],
+    wave_size: WaveSize,
+    waves: u32,
+    launches: usize,
+    commands: &[&str],
+) -> Vec<String> {
     let code: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
     let program = Program::raw(&code, &RawOptions { wave_size, ..RawOptions::default() }).unwrap();
-    answers(&program, Geometry::new([1; 3], [waves * wave_size.lanes(), 1, 1]), &[], commands)
+    answers(&program, Geometry::new([1; 3], [waves * wave_size.lanes(), 1, 1]), &[], launches, commands)
 }
 
 #[test]
@@ -155,6 +170,16 @@ fn lanes_are_set_together_or_alone() {
         rows[6],
         "  lane 40   00000004 00000003 00000003 00000003 00000003 00000003 00000003 00000003"
     );
+    let found_lanes = of_raw(
+        &[0xbf80_0000, 0xbfb0_0000],
+        WaveSize::Wave64,
+        &["set v1 3", "lane 32", "set v1 4", "lane all", "p v1"],
+    );
+    // Lane 32 is the first of the other half, and not lane 0.
+    let first: Vec<_> =
+        found_lanes[4].lines().map(|row| row.split_whitespace().nth(2).unwrap_or("")).collect();
+    let (three, four) = ("00000003", "00000004");
+    assert_eq!(first, ["", three, three, three, three, four, three, three, three]);
     assert_eq!(
         rows[2],
         "  lane 8    00000003 00000003 00000003 00000003 00000003 00000003 00000003 00000003"
@@ -232,4 +257,41 @@ fn after_the_end_of_a_wave_the_next_one_stops_where_it_is_met() {
         assert!(found[2].starts_with(told), "{command}: {found:?}");
         assert!(found[3].ends_with("#1  raw+0x10\n"), "it is inside the function: {command}: {found:?}");
     }
+}
+
+/// s_call_b64 s[4:5], to the end; s_nop 0; s_endpgm. A wave that ends inside a function leaves no calls to the wave of
+/// its name in the next launch.
+#[test]
+fn calls_end_with_their_wave() {
+    let words = [0xba04_0001, 0xbf80_0000, 0xbfb0_0000];
+    let found = of_raw_launches(&words, WaveSize::Wave32, 1, 2, &["step", "bt", "step", "bt", "step", "bt"]);
+    let inside = "#0  raw+0x8\n#1  raw+0x0\n";
+    assert_eq!([&found[1], &found[3], &found[5]], [inside, "#0  raw+0x0\n", inside], "{found:?}");
+}
+
+/// A function that calls itself one time more than calls are followed; as llvm-mc 19 encodes it: s_movk_i32 s1, 4098;
+/// then s_sub_co_u32 s1, s1, 1; s_cmp_lg_u32 s1, 0; s_cbranch_scc0 to s_endpgm, which follows s_call_b64 s[4:5] to the
+/// subtraction.
+#[test]
+fn calls_are_followed_to_their_limit() {
+    let words = [0xb001_1002, 0x8081_8101, 0xbf07_8001, 0xbfa1_0001, 0xba04_fffc, 0xbfb0_0000];
+    assert_eq!(calls::DEPTH_MAX, 4096);
+    for (calls, lines) in [(4095, 4096), (4096, 4097), (4097, 4097)] {
+        let mut words = words;
+        words[0] = 0xb001_0000 | (calls + 1);
+        let step = format!("step {}", 1 + 3 * (calls + 1) + calls);
+        let found = of_raw(&words, WaveSize::Wave32, &[&step, "bt"]);
+        assert_eq!(found[0], "workgroup 0,0,0 wave 0  raw+0x14  s_endpgm\n");
+        assert_eq!(found[1].lines().count(), lines, "{calls} calls, and where the wave is");
+    }
+}
+
+/// s_mov_b32 m0, 1; s_mov_b32 exec_hi, 3; s_mov_b32 vcc_hi, 2; s_nop 0; s_endpgm: the first two are no part of VCC.
+#[test]
+fn vcc_is_watched_alone() {
+    let words = [0xbefd_0081, 0xbeff_0083, 0xbeeb_0082, 0xbf80_0000, 0xbfb0_0000];
+    let found =
+        of_raw(&words, WaveSize::Wave32, &["set vcc 0", "set m0 0", "watch vcc", "continue", "p vcc"]);
+    assert!(found[3].contains("0x00000000 -> 0x00000002"), "{found:?}");
+    assert_eq!(found[4], "vcc = 0x0000000200000000\n");
 }

@@ -133,7 +133,7 @@ impl PlacePattern {
 fn matches(pattern: &str, text: &str) -> bool {
     let (pattern, text): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
     let (mut at, mut from) = (0, 0);
-    // The last `*`, and where its part of the text may end next.
+    // The last `*`, and where its part of the text ends at present.
     let mut star: Option<(usize, usize)> = None;
     while from < text.len() {
         match pattern.get(at) {
@@ -147,8 +147,7 @@ fn matches(pattern: &str, text: &str) -> bool {
             }
             _ => {
                 let Some((place, end)) = star else { return false };
-                star = Some((place, end + 1));
-                (at, from) = (place + 1, end + 1);
+                (at, from) = (place, end + 1);
             }
         }
     }

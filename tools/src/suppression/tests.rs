@@ -1,7 +1,7 @@
 //! Files of suppressions and baselines, whole ones and damaged ones.
 
 use super::subject::rule;
-use super::text::{ENTRIES_MAX, LINE_BYTES_MAX};
+use super::text::{ENTRIES_MAX, FILE_BYTES_MAX, LINE_BYTES_MAX};
 use super::*;
 use proptest::prelude::*;
 use std::path::Path;
@@ -98,6 +98,8 @@ fn limits_hold() {
     assert!(
         refusal(Suppressions::parse("s", long.as_bytes()).unwrap_err()).starts_with("s:1: it has more than")
     );
+    let longest = &long[..LINE_BYTES_MAX];
+    assert!(suppressions(longest).covers(&subject("race", "k", "")));
     let most = "race k * -- r\n".repeat(ENTRIES_MAX);
     assert_eq!(suppressions(&most).unused().len(), ENTRIES_MAX);
     let message = refusal(Suppressions::parse("s", (most + "race k * -- r").as_bytes()).unwrap_err());
@@ -166,6 +168,36 @@ fn a_baseline_that_would_not_be_read_is_not_written() {
             assert!(message.contains(part) && message.contains("--suppress"), "{message}");
         }
     }
+}
+
+/// A file as long as a file may be is written; one byte more is too long.
+#[test]
+fn a_baseline_is_at_most_as_long_as_a_file_that_is_read() {
+    // Each line: `1 race `, a name and the line end; the instruction is empty.
+    let with_names = |last: usize| {
+        let mut made = Baseline::default();
+        (0..261).for_each(|index| assert!(made.add(&subject("race", &format!("{index:04000}"), ""))));
+        assert!(made.add(&subject("race", &"x".repeat(last), "")));
+        made
+    };
+    let room = FILE_BYTES_MAX as usize - with_names(1).to_string().len();
+    assert_eq!(with_names(1 + room).to_text().map(|text| text.len() as u64), Ok(FILE_BYTES_MAX));
+    let message = refusal(with_names(2 + room).to_text().unwrap_err());
+    assert!(message.contains("the baseline has more than the 1048576 bytes"), "{message}");
+}
+
+/// Nothing is said of what is zero.
+#[test]
+fn what_was_silenced_is_told_in_lines() {
+    let none = Silenced::default();
+    assert_eq!(none.to_string(), "");
+    let unused_suppressions = vec![Unused { file: "s.txt".into(), line: 4, text: "race k * -- r".into() }];
+    let all = Silenced { suppressed: 2, in_baseline: 3, gone_from_baseline: 5, unused_suppressions };
+    let expected = "2 suppressed\n3 in the baseline\n\
+                    5 of the baseline gone: write it again with --write-baseline\n\
+                    s.txt:4: this suppression covers nothing, remove it: race k * -- r\n";
+    assert_eq!(all.to_string(), expected);
+    assert_eq!(Silenced { in_baseline: 1, ..none }.to_string(), "1 in the baseline\n");
 }
 
 #[test]
