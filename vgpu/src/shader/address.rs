@@ -35,6 +35,11 @@ pub(crate) trait AddressMode {
 
     /// The target of one lane's access.
     fn lane(wave: &Wave, op: &MicroOp, lane: usize, bytes: u32) -> Target;
+
+    /// The target of one dword of a lane's access that is not inside as a whole; only buffers have such.
+    fn dword(wave: &Wave, op: &MicroOp, lane: usize, _index: usize) -> Target {
+        Self::lane(wave, op, lane, 4)
+    }
 }
 
 /// Register number of a vector source.
@@ -226,8 +231,9 @@ impl AddressMode for Scratch {
 /// swizzle enable 63:62 (element of 4, 8 or 16 bytes), records 95:64, index stride 118:117 (8, 16, 32 or 64),
 /// add-tid 119 (the lane number is added to the index), out-of-range rule 125:124.
 ///
-/// A swizzled buffer interleaves the elements of as many records as the index stride says. soffset is added
-/// afterwards.
+/// Addresses and ranges: RDNA4 instruction set guide §9.4.1 and §9.4.2. A swizzled buffer interleaves the elements of
+/// as many records as the index stride says; all offsets together, of 32 bits, say which element. Further dwords of an
+/// access follow the first one in memory, also where it leaves its element.
 pub(crate) struct Buffer;
 
 /// Bits of `immediate2`.
@@ -289,6 +295,32 @@ impl Buffer {
         (index, offset)
     }
 
+    /// The target of the bytes from `first` on of a lane's access.
+    fn part(wave: &Wave, op: &MicroOp, lane: usize, first: u64, bytes: u32) -> Target {
+        let buffer = Self::descriptor(wave, op);
+        let (index, own_offset) = Self::parts(wave, op, lane);
+        // Lanes of the high half are 32 and up.
+        let number = lane + if wave.is_high { LANES } else { 0 };
+        let index = u64::from(if buffer.adds_lane { index.wrapping_add(number as u32) } else { index });
+        let offset = Self::uniform_offset(wave, op).wrapping_add(own_offset as u64);
+        let (records, stride) = (buffer.records as u64, buffer.stride as u64);
+        let is_swizzled = buffer.element_bytes != 0;
+        let start = match is_swizzled {
+            true => buffer.swizzled(index, offset as u32 as u64),
+            false => offset.wrapping_add(index * stride),
+        };
+        let start = start.wrapping_add(first);
+        let end_in_record = offset.saturating_add(first + bytes as u64);
+        let is_outside = match buffer.rule {
+            0 => index >= records || end_in_record > stride,
+            1 => index >= records,
+            2 => records == 0,
+            _ if stride != 0 && is_swizzled => index >= records || end_in_record > stride,
+            _ => start.saturating_add(bytes as u64) > records,
+        };
+        if is_outside { Target::Outside } else { Target::Global(buffer.base.wrapping_add(start)) }
+    }
+
     /// soffset and immediate.
     #[inline(always)]
     fn uniform_offset(wave: &Wave, op: &MicroOp) -> u64 {
@@ -316,28 +348,11 @@ impl AddressMode for Buffer {
     }
 
     fn lane(wave: &Wave, op: &MicroOp, lane: usize, bytes: u32) -> Target {
-        let buffer = Self::descriptor(wave, op);
-        let (index, own_offset) = Self::parts(wave, op, lane);
-        // Lanes of the high half are 32 and up.
-        let first = if wave.is_high { LANES } else { 0 };
-        let index = if buffer.adds_lane { index.wrapping_add((first + lane) as u32) } else { index };
-        let offset = Self::uniform_offset(wave, op).wrapping_add(own_offset as u64);
-        let in_record = offset.saturating_add(bytes as u64);
-        let from_base = if buffer.element_bytes == 0 {
-            offset.wrapping_add(index as u64 * buffer.stride as u64)
-        } else {
-            let own_offset = (own_offset as u64).wrapping_add_signed(op.immediate as i64);
-            let scalar_offset = offset.wrapping_sub(own_offset);
-            buffer.swizzled(index as u64, own_offset).wrapping_add(scalar_offset)
-        };
-        let (records, stride) = (buffer.records as u64, buffer.stride as u64);
-        let is_outside = match buffer.rule {
-            0 if stride != 0 => index as u64 >= records || in_record > stride,
-            1 if stride != 0 => index as u64 >= records,
-            2 => records == 0,
-            _ => from_base.saturating_add(bytes as u64) > records,
-        };
-        if is_outside { Target::Outside } else { Target::Global(buffer.base.wrapping_add(from_base)) }
+        Self::part(wave, op, lane, 0, bytes)
+    }
+
+    fn dword(wave: &Wave, op: &MicroOp, lane: usize, index: usize) -> Target {
+        Self::part(wave, op, lane, 4 * index as u64, 4)
     }
 }
 

@@ -2,7 +2,9 @@
 //! it.
 //!
 //! Contract: any alignment. An access outside of its target returns why the wave stops, and has changed nothing but
-//! private bytes before the first refused one.
+//! private bytes, and dwords of a buffer, before the first refused one.
+
+use std::ops::Range;
 
 use crate::memory::Rights;
 use crate::shader::address::{AddressMode, Target};
@@ -37,22 +39,27 @@ pub(crate) fn target<A: AddressMode>(
     lane: usize,
     bytes: usize,
 ) -> Result<Target, WaveFaultKind> {
-    match A::lane(wave, op, lane, bytes as u32) {
+    checked(A::lane(wave, op, lane, bytes as u32), machine, bytes)
+}
+
+/// A target of so many bytes, checked against the private segment and LDS.
+fn checked(target: Target, machine: &Machine<'_>, bytes: usize) -> Result<Target, WaveFaultKind> {
+    match target {
         Target::Private(offset) => {
             let allocated = machine.scratch.lane_bytes;
             match offset.checked_add(bytes as u64) {
-                Some(end) if end <= u64::from(allocated) => Ok(Target::Private(offset)),
+                Some(end) if end <= u64::from(allocated) => Ok(target),
                 _ => Err(WaveFaultKind::Scratch { offset, allocated }),
             }
         }
         Target::Lds(address) => {
             let (width, allocated) = (bytes as u32, machine.lds.bytes);
             match address.checked_add(width) {
-                Some(end) if end <= allocated => Ok(Target::Lds(address)),
+                Some(end) if end <= allocated => Ok(target),
                 _ => Err(WaveFaultKind::LdsOutOfRange { address, width, allocated }),
             }
         }
-        other => Ok(other),
+        Target::Global(_) | Target::Outside => Ok(target),
     }
 }
 
@@ -67,6 +74,51 @@ pub(crate) fn is_outside<A: AddressMode>(wave: &Wave, op: &MicroOp, lane: usize,
     A::lane(wave, op, lane, bytes as u32) == Target::Outside
 }
 
+/// The same access `4 · index` bytes further.
+pub(crate) fn moved(op: &MicroOp, index: usize) -> MicroOp {
+    MicroOp { immediate: op.immediate.wrapping_add(4 * index as i32), ..*op }
+}
+
+/// The parts of a lane's access to dwords, with their targets: all bytes, or each dword if they are not all inside of a
+/// buffer. Each dword is inside or outside by itself (RDNA4 instruction set guide §9.4.1).
+fn parts<A: AddressMode>(
+    wave: &Wave,
+    op: &MicroOp,
+    lane: usize,
+    bytes: usize,
+) -> impl Iterator<Item = (Range<usize>, Target)> {
+    let whole = A::lane(wave, op, lane, bytes as u32);
+    let size = if whole == Target::Outside { 4 } else { bytes };
+    (0..bytes).step_by(size).map(move |first| {
+        let target = if size == bytes { whole } else { A::dword(wave, op, lane, first / 4) };
+        (first..first + size, target)
+    })
+}
+
+/// Reads a lane's dwords; those outside of a buffer are zero.
+pub(crate) fn read_dwords<A: AddressMode>(
+    wave: &Wave,
+    op: &MicroOp,
+    machine: &mut Machine<'_>,
+    lane: usize,
+    bytes: &mut [u8],
+) -> Result<(), WaveFaultKind> {
+    parts::<A>(wave, op, lane, bytes.len())
+        .try_for_each(|(part, target)| read_target(machine, lane, target, &mut bytes[part]))
+}
+
+/// Writes a lane's dwords; those outside of a buffer are dropped.
+pub(crate) fn write_dwords<A: AddressMode>(
+    wave: &Wave,
+    op: &MicroOp,
+    machine: &mut Machine<'_>,
+    lane: usize,
+    bytes: &[u8],
+) -> Result<(), WaveFaultKind> {
+    parts::<A>(wave, op, lane, bytes.len())
+        .try_for_each(|(part, target)| write_target(machine, lane, target, &bytes[part]))
+}
+
 /// Reads the target of a lane's access.
 pub(crate) fn read_lane<A: AddressMode>(
     wave: &Wave,
@@ -75,8 +127,28 @@ pub(crate) fn read_lane<A: AddressMode>(
     lane: usize,
     bytes: &mut [u8],
 ) -> Result<(), WaveFaultKind> {
+    read_target(machine, lane, A::lane(wave, op, lane, bytes.len() as u32), bytes)
+}
+
+/// Writes the target of a lane's access.
+pub(crate) fn write_lane<A: AddressMode>(
+    wave: &Wave,
+    op: &MicroOp,
+    machine: &mut Machine<'_>,
+    lane: usize,
+    bytes: &[u8],
+) -> Result<(), WaveFaultKind> {
+    write_target(machine, lane, A::lane(wave, op, lane, bytes.len() as u32), bytes)
+}
+
+fn read_target(
+    machine: &mut Machine<'_>,
+    lane: usize,
+    target: Target,
+    bytes: &mut [u8],
+) -> Result<(), WaveFaultKind> {
     machine.memory.set_lane(lane);
-    match target::<A>(wave, op, machine, lane, bytes.len())? {
+    match checked(target, machine, bytes.len())? {
         Target::Outside => bytes.fill(0),
         Target::Global(va) => {
             machine.memory.read_bytes(va, bytes, Rights::READ).map_err(WaveFaultKind::Page)?;
@@ -93,52 +165,14 @@ pub(crate) fn read_lane<A: AddressMode>(
     Ok(())
 }
 
-/// The same access `4 · index` bytes further.
-pub(crate) fn moved(op: &MicroOp, index: usize) -> MicroOp {
-    MicroOp { immediate: op.immediate.wrapping_add(4 * index as i32), ..*op }
-}
-
-/// Reads a lane's dwords. Each dword of a buffer is inside or outside by itself. That is a **model**: texts about RDNA
-/// and a draft of LLVM's user guide (its change 134734, on buffers that are not relaxed) say so, none about this chip.
-pub(crate) fn read_dwords<A: AddressMode>(
-    wave: &Wave,
-    op: &MicroOp,
+fn write_target(
     machine: &mut Machine<'_>,
     lane: usize,
-    bytes: &mut [u8],
-) -> Result<(), WaveFaultKind> {
-    if !is_outside::<A>(wave, op, lane, bytes.len()) {
-        return read_lane::<A>(wave, op, machine, lane, bytes);
-    }
-    let mut dwords = bytes.chunks_exact_mut(4).enumerate();
-    dwords.try_for_each(|(index, dword)| read_lane::<A>(wave, &moved(op, index), machine, lane, dword))
-}
-
-/// Writes a lane's dwords; those outside of a buffer are dropped.
-pub(crate) fn write_dwords<A: AddressMode>(
-    wave: &Wave,
-    op: &MicroOp,
-    machine: &mut Machine<'_>,
-    lane: usize,
-    bytes: &[u8],
-) -> Result<(), WaveFaultKind> {
-    if !is_outside::<A>(wave, op, lane, bytes.len()) {
-        return write_lane::<A>(wave, op, machine, lane, bytes);
-    }
-    let mut dwords = bytes.chunks_exact(4).enumerate();
-    dwords.try_for_each(|(index, dword)| write_lane::<A>(wave, &moved(op, index), machine, lane, dword))
-}
-
-/// Writes the target of a lane's access.
-pub(crate) fn write_lane<A: AddressMode>(
-    wave: &Wave,
-    op: &MicroOp,
-    machine: &mut Machine<'_>,
-    lane: usize,
+    target: Target,
     bytes: &[u8],
 ) -> Result<(), WaveFaultKind> {
     machine.memory.set_lane(lane);
-    match target::<A>(wave, op, machine, lane, bytes.len())? {
+    match checked(target, machine, bytes.len())? {
         Target::Outside => {}
         Target::Global(va) => machine.memory.write_bytes(va, bytes).map_err(WaveFaultKind::Page)?,
         Target::Lds(address) => machine.lds.write_bytes(address, bytes),

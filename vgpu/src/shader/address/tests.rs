@@ -38,10 +38,68 @@ fn elements_of_a_swizzled_buffer_are_interleaved() {
     let words = [0x1000, 48 << 16 | 1 << 30, 100, 1 << 28 | 1 << 21];
     let expected = 0x1000 + 2 * 16 * 48 + 2 * 16 * 4 + 3 * 4 + 1;
     assert_eq!(target(words, 35, 5, 0, 4), Target::Global(expected));
-    assert_eq!(target(words, 35, 5, 0x100, 4), Target::Global(expected + 0x100), "soffset is not swizzled");
+    // With soffset it is byte 265 of the record, in its element 66.
+    let expected = 0x1000 + 2 * 16 * 48 + 66 * 16 * 4 + 3 * 4 + 1;
+    assert_eq!(target(words, 35, 5, 0x100, 4), Target::Global(expected));
+    // The sum of all offsets has 32 bits.
+    assert_eq!(target(words, 35, 5, u32::MAX, 4), target(words, 35, 4, 0, 4));
     // Elements of 16 bytes, 8 records: byte 20 is byte 4 of the second element.
     let words = [0x1000, 48 << 16 | 3 << 30, 100, 1 << 28];
     assert_eq!(target(words, 1, 20, 0, 0), Target::Global(0x1000 + 8 * 16 + 16 + 4));
+}
+
+/// Each rule at its edges, of four dwords from an offset on: without a stride, with one, and swizzled.
+#[test]
+fn a_dword_is_outside_by_the_rule_of_its_buffer() {
+    let is_inside = |words: [u32; 4], index: u32, offset: u32| -> [bool; 4] {
+        let mut wave = Wave::new();
+        (wave.vector[4].0, wave.vector[5].0) = ([index; LANES], [offset; LANES]);
+        wave.scalar[8..12].copy_from_slice(&words);
+        let op = buffer_op(BUFFER_OFFSET_ENABLE | BUFFER_INDEX_ENABLE);
+        std::array::from_fn(|dword| Buffer::dword(&wave, &op, 5, dword) != Target::Outside)
+    };
+    let [all, none, two] = [[true; 4], [false; 4], [true, true, false, false]];
+    let (linear, swizzled) = (48 << 16, 48 << 16 | 1 << 30);
+    for (rule, stride, records, index, offset, expected) in [
+        // Records, and bytes of a record: without a stride it has none.
+        (0, linear, 20, 19, 32, all),
+        (0, linear, 20, 19, 40, two),
+        (0, linear, 20, 20, 0, none),
+        (0, swizzled, 20, 19, 40, two),
+        (0, 0, 20, 0, 0, none),
+        // Records alone.
+        (1, linear, 20, 19, 400, all),
+        (1, linear, 20, 20, 0, none),
+        (1, 0, 1, 0, 400, all),
+        // Whether there is anything.
+        (2, linear, 1, 400, 400, all),
+        (2, linear, 0, 0, 0, none),
+        // Bytes; of a swizzled buffer as the first rule.
+        (3, 0, 48, 0, 32, all),
+        (3, 0, 48, 0, 40, two),
+        (3, swizzled, 20, 19, 40, two),
+        (3, swizzled, 20, 20, 0, none),
+    ] {
+        let words = [0x1000, stride, records, rule << 28];
+        assert_eq!(is_inside(words, index, offset), expected, "rule {rule}, {stride:#x}, {index}, {offset}");
+    }
+}
+
+/// Dwords that leave an element follow the first one, inside of the buffer as a whole or not.
+#[test]
+fn further_dwords_follow_the_first_one() {
+    let mut wave = Wave::new();
+    (wave.vector[4].0, wave.vector[5].0) = ([3; LANES], [36; LANES]);
+    let op = buffer_op(BUFFER_OFFSET_ENABLE | BUFFER_INDEX_ENABLE);
+    for (stride, first) in
+        [(48, 3 * 48 + 36), (48 | 1 << 14, 36 * 8 + 3 * 4), (48 | 3 << 14, 32 * 8 + 3 * 16 + 4)]
+    {
+        wave.scalar[8..12].copy_from_slice(&[0x1000, stride << 16, 20, 0]);
+        let dwords: [Target; 4] = std::array::from_fn(|dword| Buffer::dword(&wave, &op, 5, dword));
+        let at = |dword: u64| Target::Global(0x1000 + first + 4 * dword);
+        assert_eq!(dwords, [at(0), at(1), at(2), Target::Outside], "stride {stride:#x}");
+        assert_eq!(Buffer::lane(&wave, &op, 5, 12), at(0));
+    }
 }
 
 /// A lane in the high half of a wave64 is one of lanes 32 to 63.
@@ -92,11 +150,10 @@ fn a_rule_says_which_accesses_are_outside() {
         (3, 0, 100, 0, 33, 64, false),
         (3, 16, 100, 6, 0, 0, INSIDE),
         (3, 16, 100, 6, 1, 0, false),
-        // Without a stride, the rules about records are about bytes too.
-        (0, 0, 100, 7, 96, 0, INSIDE),
-        (0, 0, 100, 7, 97, 0, false),
-        (1, 0, 100, 7, 96, 0, INSIDE),
-        (1, 0, 100, 7, 97, 0, false),
+        // Without a stride, records have no bytes, and are counted all the same.
+        (0, 0, 100, 7, 0, 0, false),
+        (1, 0, 100, 99, 4000, 0, INSIDE),
+        (1, 0, 100, 100, 0, 0, false),
         // Offsets do not wrap.
         (3, 0, 100, 0, u32::MAX, 8, false),
         (0, 48, 100, 0, u32::MAX, 0, false),

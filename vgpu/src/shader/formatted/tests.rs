@@ -33,7 +33,7 @@ fn named(name: &str, example: &[u32], format: u32) -> Instruction {
 fn started(records: u32, descriptor: u32, exec: u32) -> Wave {
     let mut start = wave();
     start.set_scalar_pair(8, BASE);
-    (start.scalar[10], start.scalar[11], start.scalar[12]) = (records, descriptor, 0x20);
+    (start.scalar[10], start.scalar[11], start.scalar[12]) = (records, 3 << 28 | descriptor, 0x20);
     for (lane, offset) in start.vector[10].0.iter_mut().enumerate() {
         *offset = 16 * lane as u32;
     }

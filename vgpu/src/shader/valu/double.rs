@@ -61,7 +61,8 @@ fn choose_nan(a: u64, b: u64, a_wins: bool) -> u64 {
     }
 }
 
-/// A selection among sources that are flushed according to MODE; the result is not.
+/// A selection among sources that are flushed according to MODE; the result is not (RDNA4 instruction set guide,
+/// V_MIN_NUM_F64).
 fn flushed(m: Mode, a: u64, b: u64, choose: fn(u64, u64) -> u64) -> u64 {
     let m = m.double();
     choose(DOUBLE.flush_source(a, m), DOUBLE.flush_source(b, m))

@@ -94,7 +94,8 @@ macro_rules! single_arithmetic {
 }
 
 /// `class count Name |a, b, c| value of bits;`: a selection among f32 sources, which are flushed according to MODE. The
-/// result is not: a denormal source that is kept may be selected.
+/// result is not: a denormal source that is kept may be selected, whatever MODE says of results (RDNA4 instruction set
+/// guide, V_MIN_NUM_F32 and its like). That medians, v_div_fixup, v_cubesc and v_cubetc do the same is a **model**.
 macro_rules! single_selection {
     ($($class:ident $count:tt $name:ident |$a:pat_param, $b:pat_param, $c:pat_param| $value:expr;)*) => {
         pub(crate) mod selection {
@@ -147,7 +148,7 @@ macro_rules! half_arithmetic {
 }
 
 /// `class count Kind Name |a, b, c| value of bits;`: a selection among f16 sources, which are flushed according to
-/// MODE; the result is not.
+/// MODE; the result is not, as for f32.
 macro_rules! half_selection {
     ($($class:ident $count:tt $result:ident $name:ident
         |$a:pat_param, $b:pat_param, $c:pat_param| $value:expr;)*) => {

@@ -154,7 +154,7 @@ const MODES: [Mode; 4] = [
         store: &[0xC406800C, 0x40801004, 0x0000080A],
         set: |wave, offsets| {
             wave.set_scalar_pair(8, BASE - 8 - 0x40 - 0x100);
-            (wave.scalar[10], wave.scalar[11], wave.scalar[12]) = (u32::MAX, 0, 0x40);
+            (wave.scalar[10], wave.scalar[11], wave.scalar[12]) = (u32::MAX, 3 << 28, 0x40);
             wave.vector[ADDRESS] = Row(offsets.map(|offset| offset.wrapping_add(0x100)));
         },
     },
