@@ -7,6 +7,7 @@ use std::fs::File;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, ExitStatus, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 /// How often a running program is polled at first, and after a while.
@@ -69,12 +70,13 @@ pub fn cargo() -> Command {
     Command::new(cargo_program())
 }
 
-/// What cargo says of the workspace at `root`: its members, without what they depend on elsewhere. `kept` is a file for
-/// what it says, as for [`listen`].
-pub fn cargo_metadata(root: &Path, kept: &Path) -> Result<serde_json::Value, Box<dyn std::error::Error>> {
+/// What cargo says of the workspace at `root`: its members, without what they depend on elsewhere. What else it says is
+/// shown when it has ended.
+pub fn cargo_metadata(root: &Path) -> Result<serde_json::Value, Box<dyn std::error::Error>> {
     let mut command = cargo();
     command.args(["metadata", "--locked", "--no-deps", "--format-version", "1"]).current_dir(root);
-    let said = listen(&mut command, kept, Limits { time: METADATA_LIMIT, memory_bytes: u64::MAX })?;
+    let said = listen_once(&mut command, Limits { time: METADATA_LIMIT, memory_bytes: u64::MAX })?;
+    eprint!("{}", said.errors);
     match said.ended.failure() {
         None => Ok(serde_json::from_str(&said.output)?),
         Some(reason) => Err(format!("cargo metadata: {reason}: {}", said.errors).into()),
@@ -135,6 +137,18 @@ pub fn listen(command: &mut Command, kept: &Path, limits: Limits) -> std::io::Re
     let ended = wait_group(command, limits)?;
     let read = |path| std::fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
     Ok(Said { ended, output: read(output)?, errors: read(errors)? })
+}
+
+/// [`listen`] by way of files that nobody else has, and that are gone afterwards.
+fn listen_once(command: &mut Command, limits: Limits) -> std::io::Result<Said> {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let name = format!("zrt-listen-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+    let kept = std::env::temp_dir().join(name);
+    let said = listen(command, &kept, limits);
+    for extension in ["out", "err"] {
+        std::fs::remove_file(kept.with_extension(extension)).ok();
+    }
+    said
 }
 
 /// What `ask` gives; `None` if it has given nothing for as long as `limit`.
@@ -215,6 +229,27 @@ mod tests {
         let said = listen(&mut sh("echo one; echo two >&2; exit 3"), &folder.join("kept"), limits).unwrap();
         assert_eq!((said.output.as_str(), said.errors.as_str()), ("one\n", "two\n"));
         assert_eq!(said.ended.failure().as_deref(), Some("exit status: 3"));
+    }
+
+    /// As processes of several cases do that describe the same workspace.
+    #[test]
+    fn programs_that_are_heard_at_the_same_time_are_not_mixed_up() {
+        let said = |text: &str| {
+            let mut command = Command::new("sh");
+            command.args(["-c", "for line in 1 2 3 4 5 6 7 8; do echo $0; done", text]);
+            listen_once(&mut command, Limits { time: Duration::from_secs(60), memory_bytes: u64::MAX })
+                .unwrap()
+        };
+        std::thread::scope(|scope| {
+            for text in ["one", "two", "three", "four"] {
+                scope.spawn(move || assert_eq!(said(text).output, format!("{text}\n").repeat(8)));
+            }
+        });
+        let prefix = format!("zrt-listen-{}-", std::process::id());
+        let left = std::fs::read_dir(std::env::temp_dir()).unwrap().flatten();
+        let left: Vec<_> =
+            left.filter(|one| one.file_name().to_string_lossy().starts_with(&prefix)).collect();
+        assert!(left.len() <= 8, "{left:?}");
     }
 
     #[test]

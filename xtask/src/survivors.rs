@@ -4,9 +4,10 @@
 //! as a branch on a switch, and every test process chooses one of them by an environment variable. Constants are
 //! computed without mutants, and what the compiler refuses is left out, with the reason. Everything is under
 //! `target/survivors`: the copy and its build outputs, what became of each mutant (`CRATE.jsonl`), and what no test
-//! notices (`CRATE.txt`). A further run takes outcomes from there, as long as the files of the repository, the compiler
-//! and the crates whose tests run are the same. Survivors are no error of this command. A second run at the same time
-//! is refused: both would write into the same copy.
+//! notices (`CRATE.txt`; of a run about a part of the mutants `CRATE-part.txt`, so that the whole list stays). A
+//! further run takes outcomes from there, as long as the files of the repository, the compiler and the crates whose
+//! tests run are the same. Survivors are no error of this command. A second run at the same time is refused: both would
+//! write into the same copy.
 //!
 //! Cost: some compilations of the crates, one of the tests, each case once alone, and for each mutant a few short
 //! processes; for a crate minutes, where building anew for each mutant takes hours or days.
@@ -32,6 +33,7 @@ use report::Settled;
 use results::Results;
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -72,11 +74,20 @@ pub struct SurvivorsArguments {
     cargo_mutants: PathBuf,
 }
 
+impl SurvivorsArguments {
+    /// Whether a run is about a part of the crates' mutants.
+    fn is_partial(&self) -> bool {
+        !self.files.is_empty() || self.named.is_some() || self.every > 1
+    }
+}
+
 /// What a run is about.
 struct Plan {
     root: PathBuf,
     /// The folder of everything that is written.
     scratch: PathBuf,
+    /// What comes after a crate's name in the name of its list.
+    list_suffix: &'static str,
     workspace: Workspace,
     /// Folders of the crates that have mutants, and of those whose tests run.
     folders: Vec<String>,
@@ -89,7 +100,6 @@ impl Plan {
     fn new(arguments: &SurvivorsArguments) -> Result<Plan, Box<dyn Error>> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize()?;
         let scratch = root.join("target/survivors");
-        std::fs::create_dir_all(scratch.join("output"))?;
         let folders = names(&arguments.folders);
         let tests_of =
             if arguments.tests_of.is_empty() { folders.clone() } else { names(&arguments.tests_of) };
@@ -97,8 +107,9 @@ impl Plan {
             .map_err(|error| format!("--budget-s {}: {error}", arguments.budget_s))?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let jobs = arguments.jobs.unwrap_or(cores);
-        let workspace = Workspace::read(&root, &scratch.join("output"))?;
-        Ok(Plan { root, scratch, workspace, folders, tests_of, budget, jobs })
+        let workspace = Workspace::read(&root)?;
+        let list_suffix = if arguments.is_partial() { "-part" } else { "" };
+        Ok(Plan { root, scratch, list_suffix, workspace, folders, tests_of, budget, jobs })
     }
 
     /// The results of each crate.
@@ -162,7 +173,7 @@ impl Plan {
         println!("\n{}", report::table(&crates));
         for (folder, settled) in &crates {
             let text = report::survivors(settled);
-            std::fs::write(self.scratch.join(format!("{folder}.txt")), &text)?;
+            std::fs::write(self.scratch.join(format!("{folder}{}.txt", self.list_suffix)), &text)?;
             print!("{text}");
         }
         Ok(())
@@ -173,12 +184,13 @@ impl Plan {
 pub fn run(arguments: &SurvivorsArguments) -> Result<(), Box<dyn Error>> {
     let started = Instant::now();
     let plan = Plan::new(arguments)?;
-    let alone = std::fs::File::create(plan.scratch.join("lock"))?;
-    alone.try_lock().map_err(|error| format!("another run writes into target/survivors: {error}"))?;
+    let named = arguments.named.as_deref().map(named).transpose()?;
     let packages = plan.workspace.packages(&plan.folders)?;
     plan.workspace.packages(&plan.tests_of)?;
+    let _alone = alone(&plan.scratch)?;
+    std::fs::create_dir_all(plan.scratch.join("output"))?;
     let listed = list::list(&arguments.cargo_mutants, &plan.root, &packages, &plan.scratch.join("output"))?;
-    let mutants = chosen(listed, arguments)?;
+    let mutants = chosen(listed, named.as_ref(), arguments)?;
     let mut results = plan.results(!arguments.fresh)?;
     let is_open = |mutant: &&Mutant| {
         results.get(mutant.folder()).is_some_and(|results| results.get(&mutant.name).is_none())
@@ -193,11 +205,22 @@ pub fn run(arguments: &SurvivorsArguments) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+/// The lock of what is under `scratch`, as long as the file is open.
+fn alone(scratch: &Path) -> Result<File, Box<dyn Error>> {
+    std::fs::create_dir_all(scratch)?;
+    let lock = File::create(scratch.join("lock"))?;
+    lock.try_lock().map_err(|error| format!("another run writes into {}: {error}", scratch.display()))?;
+    Ok(lock)
+}
+
 /// The mutants that a run is about, of those that are listed.
-fn chosen(listed: Vec<Mutant>, arguments: &SurvivorsArguments) -> Result<Vec<Mutant>, String> {
-    let named = arguments.named.as_deref().map(named).transpose()?;
+fn chosen(
+    listed: Vec<Mutant>,
+    named: Option<&Named>,
+    arguments: &SurvivorsArguments,
+) -> Result<Vec<Mutant>, String> {
     let is_wanted = |mutant: &Mutant| {
-        is_in(&mutant.file, &arguments.files) && named.as_ref().is_none_or(|named| named.has(mutant))
+        is_in(&mutant.file, &arguments.files) && named.is_none_or(|named| named.has(mutant))
     };
     let mutants: Vec<Mutant> =
         listed.into_iter().filter(is_wanted).step_by(arguments.every as usize).collect();
@@ -214,7 +237,14 @@ fn is_in(file: &str, prefixes: &[String]) -> bool {
 
 fn named(path: &Path) -> Result<Named, String> {
     let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
-    Ok(Named::parse(&text))
+    let named = Named::parse(&text);
+    if named.is_empty() {
+        return Err(format!(
+            "{}: names no mutant; a line names one as FILE:LINE:COLUMN: CHANGE, as the lists of this command do",
+            path.display(),
+        ));
+    }
+    Ok(named)
 }
 
 /// A bar that shows how many of `count` are done.
@@ -259,7 +289,8 @@ mod tests {
         let workspace = crates::tests::workspace(&root);
         let folders = names(&folders.iter().map(|one| (*one).to_owned()).collect::<Vec<_>>());
         let tests_of = folders.clone();
-        Plan { root, scratch, workspace, folders, tests_of, budget: Duration::from_secs(60), jobs: 1 }
+        let budget = Duration::from_secs(60);
+        Plan { root, scratch, list_suffix: "", workspace, folders, tests_of, budget, jobs: 1 }
     }
 
     #[test]
@@ -288,22 +319,28 @@ mod tests {
     #[test]
     fn what_no_test_notices_is_written_for_each_crate() {
         let folder = TemporaryFolder::new("plan-report");
-        let plan = plan(&folder, &["mem", "ring"], &[("mem/src/a.rs", "")]);
+        let all = plan(&folder, &["mem", "ring"], &[("mem/src/a.rs", "")]);
         let mutants = ["mem/src/a.rs", "ring/src/b.rs"].map(|file| Mutant {
             name: format!("{file}:1:1: replace + with - in f"),
             file: file.into(),
             ..mutant("+", Genre::BinaryOperator, "+", "-")
         });
-        let mut results = plan.results(true).unwrap();
+        let mut results = all.results(true).unwrap();
         for (mutant, outcome) in mutants.iter().zip([Outcome::Survived, Outcome::Unreached]) {
             results.get_mut(mutant.folder()).unwrap().enter(&mutant.name, outcome).unwrap();
         }
-        plan.report(&mutants, &results).unwrap();
-        let written = |name| std::fs::read_to_string(plan.scratch.join(name)).unwrap();
+        all.report(&mutants, &results).unwrap();
+        let written = |name| std::fs::read_to_string(all.scratch.join(name)).unwrap();
         let line = "mem/src/a.rs:1:1: replace + with - in f";
         assert_eq!(written("mem.txt"), format!("# survived: all tests that come by pass (1)\n{line}\n"));
         let line = "ring/src/b.rs:1:1: replace + with - in f";
         assert_eq!(written("ring.txt"), format!("# unreached: no test comes by (1)\n{line}\n"));
+        // A run about a part leaves the whole list as it is.
+        let part = Plan { list_suffix: "-part", ..plan(&folder, &["mem", "ring"], &[]) };
+        part.report(&mutants[1..], &results).unwrap();
+        assert_eq!(written("mem-part.txt"), "");
+        assert_eq!(written("ring-part.txt"), written("ring.txt"));
+        assert_ne!(written("mem.txt"), "");
     }
 
     /// Everything but the list: the copy, cargo, the cases and the trials, for a crate with one test.
@@ -387,7 +424,8 @@ fn sums() { assert_eq!(sum(2, 3), 5); assert!(is_more(2)); }
                 fresh: false,
                 cargo_mutants: PathBuf::new(),
             };
-            chosen(listed, &arguments)
+            assert_eq!(arguments.is_partial(), named || !files.is_empty() || every > 1);
+            chosen(listed, named.then(|| super::named(&list).unwrap()).as_ref(), &arguments)
         };
         let both = || [mutants("a.rs", 0..3), mutants("b.rs", 0..3)].concat();
         let names = |files: &[&str], named, every| -> Vec<String> {
@@ -402,9 +440,32 @@ fn sums() { assert_eq!(sum(2, 3), 5); assert!(is_more(2)); }
         let count = |count| of(mutants("a.rs", 0..count), &[], false, 1).map(|chosen| chosen.len());
         assert_eq!(count(65_535), Ok(65_535));
         assert_eq!(count(65_536), Err("65536 mutants are more than 65535: name fewer crates".to_owned()));
-        std::fs::remove_file(&list).unwrap();
-        let error = of(both(), &[], true, 1).map(|_| ()).unwrap_err();
-        assert!(error.starts_with(&list.display().to_string()), "{error}");
+    }
+
+    #[test]
+    fn a_file_that_is_missing_or_names_no_mutant_is_refused_before_anything_is_listed() {
+        let folder = TemporaryFolder::new("named");
+        let list = folder.join("list");
+        let refusal = || {
+            let option = format!("--named={}", list.display());
+            let prompt = Prompt::parse_from(["survivors", "mem", "--cargo-mutants=none", &option]);
+            run(&prompt.arguments).unwrap_err().to_string()
+        };
+        let path = list.display().to_string();
+        assert!(refusal().starts_with(&format!("{path}: No such file")), "{}", refusal());
+        std::fs::write(&list, "# survived: all tests that come by pass (0)\n").unwrap();
+        assert!(refusal().starts_with(&format!("{path}: names no mutant;")), "{}", refusal());
+    }
+
+    #[test]
+    fn a_second_run_at_the_same_time_is_refused() {
+        let folder = TemporaryFolder::new("alone");
+        let scratch = folder.join("scratch");
+        let first = alone(&scratch).unwrap();
+        let error = alone(&scratch).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("another run writes into {}: ", scratch.display())), "{error}");
+        drop(first);
+        alone(&scratch).unwrap();
     }
 
     #[test]

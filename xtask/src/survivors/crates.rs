@@ -21,13 +21,10 @@ pub struct Workspace {
 }
 
 impl Workspace {
-    /// Asks cargo. `output` is a folder for what it says.
-    pub fn read(root: &Path, output: &Path) -> Result<Workspace, Box<dyn Error>> {
+    /// Asks cargo.
+    pub fn read(root: &Path) -> Result<Workspace, Box<dyn Error>> {
         let root = root.canonicalize()?;
-        Ok(Workspace {
-            packages: packages(&process::cargo_metadata(&root, &output.join("metadata"))?, &root),
-            root,
-        })
+        Ok(Workspace { packages: packages(&process::cargo_metadata(&root)?, &root), root })
     }
 
     /// The packages of these folders.

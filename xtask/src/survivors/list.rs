@@ -85,6 +85,10 @@ impl Named {
         Named(parted.map(|(file, change)| (file.to_owned(), change.to_owned())).collect())
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     pub fn has(&self, mutant: &Mutant) -> bool {
         without_place(&mutant.name)
             .is_some_and(|(file, change)| self.0.contains(&(file.to_owned(), change.to_owned())))

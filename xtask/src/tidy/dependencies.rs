@@ -158,9 +158,7 @@ type Workspace = BTreeMap<String, (String, BTreeSet<String>)>;
 
 /// Findings for the repository at `root`.
 pub fn check(root: &Path) -> Result<Vec<String>, Box<dyn Error>> {
-    let target = root.join("target");
-    std::fs::create_dir_all(&target)?;
-    let workspace = read(&process::cargo_metadata(root, &target.join("metadata"))?)?;
+    let workspace = read(&process::cargo_metadata(root)?)?;
     let architecture = std::fs::read_to_string(root.join("ARCHITECTURE.md"))?;
     let mut findings = check_workspace(&workspace);
     findings.extend(check_columns(&architecture));
