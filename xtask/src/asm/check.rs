@@ -90,8 +90,9 @@ fn step(pending: &mut Pending, listed: &ListedInstruction) -> Result<(), &'stati
             return Err("vcc is for compares only");
         }
     }
-    let memory = listed.mnemonic.starts_with("s_load") || listed.mnemonic.starts_with("global_");
-    if memory && registers_of(&listed.operands).iter().any(is_partly_vector_read) {
+    if uses_scalar_address(&listed.mnemonic)
+        && registers_of(&listed.operands).iter().any(is_partly_vector_read)
+    {
         return Err("s48..s79 are for values that the vector ALU reads");
     }
     Ok(())
@@ -141,15 +142,24 @@ fn is_partly_vector_read(range: &RegisterRange) -> bool {
     range.kind == 's' && range.first <= *VECTOR_READ.end() && range.last >= *VECTOR_READ.start()
 }
 
+/// True for memory instructions that take addresses, descriptors or offsets from scalar registers, or load them.
+fn uses_scalar_address(mnemonic: &str) -> bool {
+    const PREFIXES: [&str; 7] =
+        ["s_load", "s_buffer", "s_prefetch", "global_", "flat_", "scratch_", "buffer_"];
+    PREFIXES.iter().any(|prefix| mnemonic.starts_with(prefix))
+}
+
 /// True for scalar ALU instructions whose first operand is a destination.
 fn writes_scalar(mnemonic: &str) -> bool {
-    const NO_DESTINATION: [&str; 11] = [
+    const NO_DESTINATION: [&str; 13] = [
         "s_cmp",
         "s_bitcmp",
         "s_cbranch",
         "s_branch",
         "s_wait",
         "s_load",
+        "s_buffer",
+        "s_prefetch",
         "s_barrier",
         "s_endpgm",
         "s_code_end",
@@ -218,6 +228,15 @@ mod tests {
             (&["s_load_b64 s[46:47], s[80:81], null"], Ok(())),
             (&["global_load_b32 v1, v2, s[48:49]"], memory),
             (&["global_load_b32 v50, v51, s[4:5]"], Ok(())),
+            (&["s_buffer_load_b32 s48, s[4:7], null"], memory),
+            (&["s_buffer_load_b32 s4, s[76:79], 0x10"], memory),
+            (&["s_buffer_load_b32 s4, s[8:11], 0x10"], Ok(())),
+            (&["s_prefetch_data s[48:49], 0, null, 0"], memory),
+            (&["buffer_load_b32 v1, off, s[48:51], null"], memory),
+            (&["buffer_store_b32 v1, v2, s[8:11], s79 offen"], memory),
+            (&["buffer_store_b32 v1, v2, s[8:11], s80 offen"], Ok(())),
+            (&["scratch_load_b32 v1, off, s50"], memory),
+            (&["flat_load_b32 v1, v[2:3]"], Ok(())),
             // A load of many registers may begin before them, or end behind them.
             (&["s_load_b256 s[44:51], s[0:1], null"], memory),
             (&["s_load_b256 s[76:83], s[0:1], null"], memory),
