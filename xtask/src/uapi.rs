@@ -107,17 +107,20 @@ fn run_again(headers: &Path, check: bool) -> Result<(), UapiError> {
 #[cfg(any(test, feature = "uapi"))]
 fn generate_all(headers: &Path, root: &Path, check: bool) -> Result<(), UapiError> {
     for output in generator::OUTPUTS {
-        let settle = if check { compare } else { write };
-        settle(&root.join(output.path), &output.generate(headers)?)?;
+        let text = output.generate(headers)?;
+        if check {
+            compare(&root.join(output.path), &text)?;
+        } else {
+            write(&root.join(output.path), &text)?;
+            println!("wrote {}", output.path);
+        }
     }
     Ok(())
 }
 
 #[cfg(any(test, feature = "uapi"))]
 fn write(path: &Path, text: &str) -> Result<(), UapiError> {
-    std::fs::write(path, text).map_err(|source| UapiError::File { path: path.into(), source })?;
-    println!("wrote {}", path.display());
-    Ok(())
+    std::fs::write(path, text).map_err(|source| UapiError::File { path: path.into(), source })
 }
 
 /// The repository's root: the parent of this package.
