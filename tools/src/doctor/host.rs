@@ -6,6 +6,7 @@ use super::finding::Finding;
 use super::small_file::read_text;
 use crate::units;
 use zrt_kmd::Syscalls;
+use zrt_vgpu::simd::Level;
 
 /// Host memory below which the virtual device may run short with models of a few megabytes.
 const MEMORY_MIN: u64 = 512 << 20;
@@ -36,7 +37,7 @@ fn processor(syscalls: &dyn Syscalls) -> Finding {
     const SUBJECT: &str = "processor";
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let name = processor_name(syscalls);
-    let vectors = vector_extension();
+    let vectors = vector_extension(Level::detect());
     let found = format!("{name}, {threads} thread(s), {}", vectors.unwrap_or("no AVX2 with FMA"));
     match vectors {
         Some(_) => Finding::ok(SUBJECT, found),
@@ -48,24 +49,11 @@ fn processor(syscalls: &dyn Syscalls) -> Finding {
     }
 }
 
-/// The vector instructions that the virtual device can use here.
-fn vector_extension() -> Option<&'static str> {
-    #[cfg(target_arch = "x86_64")]
-    return extension_of([
-        std::is_x86_feature_detected!("avx2"),
-        std::is_x86_feature_detected!("fma"),
-        std::is_x86_feature_detected!("avx512f"),
-    ]);
-    #[cfg(not(target_arch = "x86_64"))]
-    None
-}
-
-/// The name of what a processor with AVX2, FMA and AVX-512F, or some of them, has.
-#[cfg(target_arch = "x86_64")]
-fn extension_of(has: [bool; 3]) -> Option<&'static str> {
-    match has {
-        [true, true, true] => Some("AVX-512"),
-        [true, true, false] => Some("AVX2 with FMA"),
+/// The vector instructions of a level of the virtual device.
+fn vector_extension(level: Level) -> Option<&'static str> {
+    match level.name() {
+        "avx512" => Some("AVX-512"),
+        "avx2" => Some("AVX2 with FMA"),
         _ => None,
     }
 }
@@ -158,17 +146,15 @@ pub(super) const JOIN_GROUPS: &str = "`sudo usermod -aG render,video $USER`, the
 
 #[cfg(test)]
 mod tests {
-    #[cfg(target_arch = "x86_64")]
+    use super::*;
+
     #[test]
-    fn vector_instructions_need_all_of_their_parts() {
-        for (has, name) in [
-            ([true, true, true], Some("AVX-512")),
-            ([true, true, false], Some("AVX2 with FMA")),
-            ([true, false, true], None),
-            ([false, true, true], None),
-            ([false; 3], None),
-        ] {
-            assert_eq!(super::extension_of(has), name, "{has:?}");
+    fn each_level_but_the_baseline_has_the_name_of_its_instructions() {
+        assert_eq!(vector_extension(Level::BASELINE), None);
+        for level in Level::supported() {
+            let named = vector_extension(level).map(|name| name.to_lowercase().replace('-', ""));
+            let named = named.as_deref().unwrap_or("baseline");
+            assert!(named.starts_with(level.name()), "{named}");
         }
     }
 }
