@@ -30,6 +30,7 @@ pub struct FaultInjection {
     pub planted: Option<PlantedFault>,
     /// Packets are taken for others, by this: for tests of what notices it. How many dwords of the stream a packet
     /// takes stays as it is.
+    #[doc(hidden)]
     pub misreads: Option<Misreading>,
 }
 
