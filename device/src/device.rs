@@ -459,7 +459,8 @@ impl Device {
                 self.pace.learn(&naps, waited);
                 return Ok(None);
             }
-            if waited >= deadline {
+            let left = deadline.saturating_sub(waited);
+            if left.is_zero() {
                 let progress = watchdog.observe(self.queue.observe(waited.as_nanos() as u64));
                 let report = self.events.wait(Duration::ZERO).unwrap_or_default();
                 return Ok(Some(Stop { fence_value, waited, report, progress }));
@@ -474,7 +475,7 @@ impl Device {
                     return Err(self.stop(Stop { fence_value, waited, report, progress }));
                 }
             }
-            std::thread::sleep(naps.next(deadline - waited));
+            std::thread::sleep(naps.next(left));
         }
     }
 

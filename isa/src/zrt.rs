@@ -463,12 +463,18 @@ fn records<T, const BYTES: usize>(
 ) -> Result<Vec<T>, ZrtError> {
     range(part, dword(bytes, header_offset + 4)?.into(), 0, count_max as u64)?;
     let (table, _) = table(bytes, part, header_offset, BYTES)?.as_chunks::<BYTES>();
-    let mut values = Vec::new();
-    let memory = |_| ZrtError::Memory { part, bytes: (table.len() * size_of::<T>()) as u64 };
-    values.try_reserve_exact(table.len()).map_err(memory)?;
+    let mut values = room(part, table.len())?;
     for record in table {
         values.push(read(record)?);
     }
+    Ok(values)
+}
+
+/// A list with room for `count` values of a part.
+fn room<T>(part: &'static str, count: usize) -> Result<Vec<T>, ZrtError> {
+    let mut values = Vec::new();
+    let bytes = count as u64 * size_of::<T>() as u64;
+    values.try_reserve_exact(count).map_err(|_| ZrtError::Memory { part, bytes })?;
     Ok(values)
 }
 

@@ -49,6 +49,13 @@ pub struct Limits {
     pub memory_bytes: u64,
 }
 
+impl Limits {
+    /// The end of a program that holds so many bytes, if they are more than it may hold.
+    fn excess(self, bytes: u64) -> Option<Ended> {
+        (bytes > self.memory_bytes).then_some(Ended::TookTooMuch(bytes))
+    }
+}
+
 impl Ended {
     /// Why it did not succeed.
     pub fn failure(self) -> Option<String> {
@@ -113,8 +120,7 @@ pub fn wait_group(command: &mut Command, limits: Limits) -> std::io::Result<Ende
         if waitid(WaitId::Pid(group), options)?.is_some() {
             return Ok(Some(None));
         }
-        let bytes = resident_bytes(group);
-        Ok((bytes > limits.memory_bytes).then_some(Some(Ended::TookTooMuch(bytes))))
+        Ok(limits.excess(resident_bytes(group)).map(Some))
     });
     kill_process_group(group, Signal::KILL).ok();
     let status = child.wait()?;
@@ -229,6 +235,13 @@ mod tests {
         let said = listen(&mut sh("echo one; echo two >&2; exit 3"), &folder.join("kept"), limits).unwrap();
         assert_eq!((said.output.as_str(), said.errors.as_str()), ("one\n", "two\n"));
         assert_eq!(said.ended.failure().as_deref(), Some("exit status: 3"));
+    }
+
+    #[test]
+    fn a_program_may_hold_as_many_bytes_as_its_limit_says() {
+        let limits = Limits { time: Duration::MAX, memory_bytes: 4096 };
+        assert!(limits.excess(4096).is_none());
+        assert!(matches!(limits.excess(4097), Some(Ended::TookTooMuch(4097))));
     }
 
     /// As processes of several cases do that describe the same workspace.

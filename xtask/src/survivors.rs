@@ -94,6 +94,8 @@ struct Plan {
     tests_of: Vec<String>,
     budget: Duration,
     jobs: usize,
+    /// Whether outcomes of earlier runs hold.
+    keep: bool,
 }
 
 impl Plan {
@@ -109,26 +111,30 @@ impl Plan {
         let jobs = arguments.jobs.unwrap_or(cores);
         let workspace = Workspace::read(&root)?;
         let list_suffix = if arguments.is_partial() { "-part" } else { "" };
-        Ok(Plan { root, scratch, list_suffix, workspace, folders, tests_of, budget, jobs })
+        let keep = !arguments.fresh;
+        Ok(Plan { root, scratch, list_suffix, workspace, folders, tests_of, budget, jobs, keep })
     }
 
     /// The results of each crate.
-    fn results(&self, keep: bool) -> Result<BTreeMap<&str, Results>, Box<dyn Error>> {
+    fn results(&self) -> Result<BTreeMap<&str, Results>, Box<dyn Error>> {
         let compiler = crates::compiler(&self.scratch.join("output"))?;
         let fingerprint = self.workspace.fingerprint(&compiler, &self.tests_of)?;
         let open = |folder: &String| -> Result<Results, Box<dyn Error>> {
             let path = self.scratch.join(format!("{folder}.jsonl"));
-            Results::open(&path, fingerprint, self.budget.as_secs_f64(), keep)
+            Results::open(&path, fingerprint, self.budget.as_secs_f64(), self.keep)
         };
         self.folders.iter().map(|folder| Ok((folder.as_str(), open(folder)?))).collect()
     }
 
-    /// Settles the mutants that are not settled yet.
+    /// Settles these mutants, by their numbers.
     fn settle(
         &self,
         mutants: &[(u32, &Mutant)],
         results: &mut BTreeMap<&str, Results>,
     ) -> Result<(), Box<dyn Error>> {
+        if mutants.is_empty() {
+            return Ok(());
+        }
         let (mutated, tested) =
             (self.workspace.packages(&self.folders)?, self.workspace.packages(&self.tests_of)?);
         let copy = Copy::new(&self.root, &self.scratch, &self.folders, mutants)?;
@@ -191,15 +197,10 @@ pub fn run(arguments: &SurvivorsArguments) -> Result<(), Box<dyn Error>> {
     std::fs::create_dir_all(plan.scratch.join("output"))?;
     let listed = list::list(&arguments.cargo_mutants, &plan.root, &packages, &plan.scratch.join("output"))?;
     let mutants = chosen(listed, named.as_ref(), arguments)?;
-    let mut results = plan.results(!arguments.fresh)?;
-    let is_open = |mutant: &&Mutant| {
-        results.get(mutant.folder()).is_some_and(|results| results.get(&mutant.name).is_none())
-    };
-    let open: Vec<(u32, &Mutant)> = (1..).zip(mutants.iter().filter(is_open)).collect();
+    let mut results = plan.results()?;
+    let open = open(&mutants, &results);
     println!("== {} mutants, {} of them settled by earlier runs", mutants.len(), mutants.len() - open.len());
-    if !open.is_empty() {
-        plan.settle(&open, &mut results)?;
-    }
+    plan.settle(&open, &mut results)?;
     plan.report(&mutants, &results)?;
     println!("== {} s", started.elapsed().as_secs());
     Ok(())
@@ -228,6 +229,14 @@ fn chosen(
         0..=MUTANTS_MAX => Ok(mutants),
         count => Err(format!("{count} mutants are more than {MUTANTS_MAX}: name fewer crates")),
     }
+}
+
+/// The mutants without a result, numbered from 1.
+fn open<'a>(mutants: &'a [Mutant], results: &BTreeMap<&str, Results>) -> Vec<(u32, &'a Mutant)> {
+    let is_open = |mutant: &&Mutant| {
+        results.get(mutant.folder()).is_some_and(|results| results.get(&mutant.name).is_none())
+    };
+    (1..).zip(mutants.iter().filter(is_open)).collect()
 }
 
 /// Whether a file's path begins with one of these; without any, every one is wanted.
@@ -290,7 +299,7 @@ mod tests {
         let folders = names(&folders.iter().map(|one| (*one).to_owned()).collect::<Vec<_>>());
         let tests_of = folders.clone();
         let budget = Duration::from_secs(60);
-        Plan { root, scratch, list_suffix: "", workspace, folders, tests_of, budget, jobs: 1 }
+        Plan { root, scratch, list_suffix: "", workspace, folders, tests_of, budget, jobs: 1, keep: true }
     }
 
     #[test]
@@ -303,17 +312,42 @@ mod tests {
     #[test]
     fn each_crate_has_its_results_as_long_as_no_file_changes() {
         let folder = TemporaryFolder::new("plan-results");
-        let plan = plan(&folder, &["ring", "mem"], &[("mem/src/a.rs", "first")]);
-        let kept = |keep| {
-            let results = plan.results(keep).unwrap();
+        let mut plan = plan(&folder, &["ring", "mem"], &[("mem/src/a.rs", "first")]);
+        let kept = |plan: &Plan| {
+            let results = plan.results().unwrap();
             assert!(results.keys().eq(&["mem", "ring"]));
             ["mem", "ring"].map(|folder| results[folder].get("a").cloned())
         };
-        assert_eq!(kept(true), [None, None]);
-        plan.results(true).unwrap().get_mut("ring").unwrap().enter("a", Outcome::Survived).unwrap();
-        assert_eq!(kept(true), [None, Some(Outcome::Survived)]);
+        let enter = |plan: &Plan| {
+            plan.results().unwrap().get_mut("ring").unwrap().enter("a", Outcome::Survived).unwrap();
+        };
+        assert_eq!(kept(&plan), [None, None]);
+        enter(&plan);
+        assert_eq!(kept(&plan), [None, Some(Outcome::Survived)]);
         std::fs::write(plan.root.join("mem/src/a.rs"), "second").unwrap();
-        assert_eq!(kept(true), [None, None]);
+        assert_eq!(kept(&plan), [None, None]);
+        enter(&plan);
+        plan.keep = false;
+        assert_eq!(kept(&plan), [None, None]);
+    }
+
+    #[test]
+    fn earlier_outcomes_hold_unless_the_run_is_to_be_fresh() {
+        let keeps = |options: &[&str]| Plan::new(&Prompt::parse_from(options).arguments).unwrap().keep;
+        assert!(keeps(&["survivors", "mem"]));
+        assert!(!keeps(&["survivors", "mem", "--fresh"]));
+    }
+
+    #[test]
+    fn mutants_without_a_result_are_numbered_from_one() {
+        let folder = TemporaryFolder::new("plan-open");
+        let plan = plan(&folder, &["mem"], &[("mem/src/a.rs", "")]);
+        let mut results = plan.results().unwrap();
+        results.get_mut("mem").unwrap().enter("mem/src/a.rs:1:1: change 1", Outcome::Survived).unwrap();
+        let listed = [mutants("mem/src/a.rs", 0..3), mutants("ring/src/b.rs", 0..1)].concat();
+        let open: Vec<(u32, &str)> =
+            open(&listed, &results).into_iter().map(|(number, one)| (number, one.name.as_str())).collect();
+        assert_eq!(open, [(1, "mem/src/a.rs:1:1: change 0"), (2, "mem/src/a.rs:1:1: change 2")]);
     }
 
     #[test]
@@ -325,7 +359,7 @@ mod tests {
             file: file.into(),
             ..mutant("+", Genre::BinaryOperator, "+", "-")
         });
-        let mut results = all.results(true).unwrap();
+        let mut results = all.results().unwrap();
         for (mutant, outcome) in mutants.iter().zip([Outcome::Survived, Outcome::Unreached]) {
             results.get_mut(mutant.folder()).unwrap().enter(&mutant.name, outcome).unwrap();
         }
@@ -368,7 +402,7 @@ fn sums() { assert_eq!(sum(2, 3), 5); assert!(is_more(2)); }
             mutant(SOURCE, Genre::FnValue, "a > 1", "String::new()"),
         ];
         let numbered: Vec<(u32, &Mutant)> = (1..).zip(&mutants).collect();
-        let mut results = plan.results(true).unwrap();
+        let mut results = plan.results().unwrap();
         plan.settle(&numbered, &mut results).unwrap();
         let outcomes = mutants.each_ref().map(|mutant| results["mem"].get(&mutant.name).cloned());
         let expected = [

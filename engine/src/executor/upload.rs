@@ -198,15 +198,10 @@ pub(super) fn upload_weights(
     let threads = loading.thread_count()?.min(source.pieces.len().max(1));
     thread::scope(|scope| {
         let (sender, receiver) = sync_channel(threads);
-        for started in 0..threads {
+        start(threads, || {
             let (source, sender) = (&source, sender.clone());
-            match thread::Builder::new().spawn_scoped(scope, move || source.work(&sender)) {
-                Ok(_) => {}
-                // Fewer threads do the same work.
-                Err(_) if started > 0 => break,
-                Err(source) => return Err(ExecutorError::NoThread { source }),
-            }
-        }
+            thread::Builder::new().spawn_scoped(scope, move || source.work(&sender)).map(|_| ())
+        })?;
         drop(sender);
         let mut written = 0;
         // Leaving the loop drops the receiver, which ends the threads.
@@ -221,6 +216,18 @@ pub(super) fn upload_weights(
         Ok::<(), ExecutorError>(())
     })?;
     device.flush();
+    Ok(())
+}
+
+/// Starts `threads` of them. Where the system refuses one, those before it do the same work.
+fn start(threads: usize, mut one: impl FnMut() -> std::io::Result<()>) -> Result<(), ExecutorError> {
+    for started in 0..threads {
+        match one() {
+            Ok(()) => {}
+            Err(_) if started > 0 => break,
+            Err(source) => return Err(ExecutorError::NoThread { source }),
+        }
+    }
     Ok(())
 }
 
@@ -294,6 +301,22 @@ mod tests {
                 model.weights().map(|(id, weight)| (id, weight.tensor.rows())).collect();
             assert_eq!(rows, whole, "pieces of {bytes} bytes");
         }
+    }
+
+    #[test]
+    fn threads_that_the_system_refuses_are_missed_only_if_there_is_no_other() {
+        let starts = |allowed: usize| {
+            let mut asked = 0;
+            let result = start(4, || {
+                asked += 1;
+                if asked > allowed { Err(std::io::Error::other("no more")) } else { Ok(()) }
+            });
+            (result.map_err(|error| matches!(error, ExecutorError::NoThread { .. })), asked)
+        };
+        assert_eq!(starts(0), (Err(true), 1));
+        assert_eq!(starts(1), (Ok(()), 2));
+        assert_eq!(starts(3), (Ok(()), 4));
+        assert_eq!(starts(4), (Ok(()), 4));
     }
 
     /// Nobody waits for what a thread would do after the first piece that it cannot hand over.

@@ -144,3 +144,17 @@ fn seen(link: &Link, resident: &Resident) -> Seen {
     let status = link.status();
     Seen { heartbeat: status.heartbeat, epoch: status.epoch, submissions: resident.device.progress() }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_that_is_submitted_begins_the_time_anew() {
+        let mut watch = Watch::new(Duration::MAX);
+        let earlier = watch.steps_moved - Duration::from_secs(1);
+        watch.steps_moved = earlier;
+        watch.note_submission();
+        assert!(watch.steps_moved > earlier);
+    }
+}

@@ -244,3 +244,12 @@ proptest! {
         }
     }
 }
+
+/// No allocator has 2^63 bytes.
+#[test]
+fn values_that_find_no_room_are_an_error_that_says_how_many_bytes() {
+    let error = room::<u64>("lines", 1 << 60).unwrap_err();
+    assert!(matches!(error, ZrtError::Memory { part: "lines", bytes: 0x8000_0000_0000_0000 }), "{error}");
+    let some = room::<u64>("lines", 3).unwrap();
+    assert!(some.is_empty() && some.capacity() >= 3);
+}
