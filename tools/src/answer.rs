@@ -13,7 +13,7 @@ use crate::memory_option::MemoryOption;
 use crate::open_device::{OpenedDevice, open_device};
 use crate::progress::{Progress, Unit};
 use crate::session::Evidence;
-use crate::session_bench::{CLOSE_DEADLINE, VIRTUAL_GROUPS, VIRTUAL_POLL_EVERY};
+use crate::session_bench::{CLOSE_DEADLINE, VIRTUAL_GROUPS, pause_after};
 use std::ops::ControlFlow;
 use zrt_bringup::DeviceChoice;
 use zrt_engine::activations::Activations;
@@ -185,12 +185,9 @@ fn follow(
                 Event::Token { .. } | Event::Parked { .. } => {}
             }
         }
-        if count == 0 {
-            if is_virtual {
-                std::thread::sleep(VIRTUAL_POLL_EVERY);
-            } else {
-                std::hint::spin_loop();
-            }
+        match pause_after(count, is_virtual) {
+            Some(pause) => std::thread::sleep(pause),
+            None => std::hint::spin_loop(),
         }
     }
 }

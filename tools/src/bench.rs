@@ -86,6 +86,11 @@ impl Test {
         self.prompt_tokens + self.generated_tokens
     }
 
+    /// Tokens of so many repetitions.
+    pub fn tokens_of(self, repetitions: u32) -> u64 {
+        u64::from(self.tokens()) * u64::from(repetitions)
+    }
+
     /// The name in the table.
     pub fn name(self) -> String {
         match self {
@@ -104,18 +109,18 @@ pub fn run(
 ) -> Result<Record, ToolError> {
     let tokens = test.tokens();
     let prompt = prompt_for(session.plan().config.vocabulary, test);
-    let progress = Progress::new("measuring", u64::from(tokens) * u64::from(repetitions), Unit::Tokens);
+    let progress = Progress::new("measuring", test.tokens_of(repetitions), Unit::Tokens);
     let test_time = timestamp::now();
     let before = session.evidence()?;
     let mut samples_ns = Vec::with_capacity(repetitions as usize);
-    for repetition in 0..repetitions {
+    for _ in 0..repetitions {
         session.begin(&prompt)?;
         let started = Instant::now();
         for _ in 0..tokens {
             session.step()?;
         }
         samples_ns.push(u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX));
-        progress.set(u64::from(tokens) * u64::from(repetition + 1));
+        progress.advance(tokens.into());
     }
     let evidence = session.evidence()?.since(&before);
     let setting = Setting {
@@ -172,7 +177,7 @@ pub fn record(
         stddev_ns: standard_deviation(&times) as u64,
         avg_ts: mean(&samples_ts),
         stddev_ts: standard_deviation(&samples_ts),
-        tokens: u64::from(test.tokens()) * samples_ns.len() as u64,
+        tokens: test.tokens_of(samples_ns.len() as u32),
         samples_ns,
         samples_ts,
         zrt_version: env!("CARGO_PKG_VERSION"),
@@ -235,6 +240,14 @@ mod tests {
     fn tests_are_named_as_llama_bench_names_them() {
         assert_eq!(Test { prompt_tokens: 512, generated_tokens: 0 }.name(), "pp512");
         assert_eq!(Test { prompt_tokens: 0, generated_tokens: 128 }.name(), "tg128");
+    }
+
+    #[test]
+    fn a_test_has_the_tokens_of_all_its_repetitions() {
+        let test = Test { prompt_tokens: 3, generated_tokens: 4 };
+        assert_eq!((test.tokens(), test.tokens_of(5)), (7, 35));
+        let most = Test { prompt_tokens: u32::MAX, generated_tokens: 0 };
+        assert_eq!(most.tokens_of(u32::MAX), 0xffff_fffe_0000_0001);
     }
 
     #[test]

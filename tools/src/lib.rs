@@ -49,3 +49,7 @@ pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("ZRT_BUI
 #[cfg(test)]
 #[path = "../../loader/tests/data/double_object.rs"]
 mod double_object;
+#[cfg(test)]
+#[path = "../../loader/tests/data/elf_file.rs"]
+#[allow(dead_code)]
+mod elf_file;

@@ -49,6 +49,11 @@ impl Progress {
         self.bar.set_position(done);
     }
 
+    /// So much more is done.
+    pub fn advance(&self, more: u64) {
+        self.bar.inc(more);
+    }
+
     /// Sets how much is done, and the total.
     pub fn set_of(&self, done: u64, total: u64) {
         self.bar.set_length(total);
@@ -72,6 +77,8 @@ mod tests {
         progress.set(3);
         let bar = progress.bar.clone();
         assert_eq!((bar.position(), bar.length()), (3, Some(10)));
+        progress.advance(5);
+        assert_eq!(bar.position(), 8);
         progress.set_of(4, 20);
         assert_eq!((bar.position(), bar.length(), bar.is_finished()), (4, Some(20), false));
         drop(progress);

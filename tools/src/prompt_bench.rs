@@ -13,7 +13,7 @@ use crate::memory_option::MemoryOption;
 use crate::open_device::{OpenedDevice, open_device};
 use crate::progress::{Progress, Unit};
 use crate::session::{Evidence, context_for};
-use crate::session_bench::{CLOSE_DEADLINE, VIRTUAL_GROUPS, VIRTUAL_POLL_EVERY, await_start};
+use crate::session_bench::{CLOSE_DEADLINE, START_DEADLINE, VIRTUAL_GROUPS, await_start, pause_after};
 use crate::timestamp;
 use std::time::Instant;
 use zrt_bringup::DeviceChoice;
@@ -37,22 +37,14 @@ pub struct Choices {
 /// Runs one test of a prompt and records it.
 pub fn run(loaded: &LoadedModel, choices: &Choices, test: Test) -> Result<Record, ToolError> {
     let OpenedDevice { device, name, is_virtual } = open_device(choices.device)?;
-    let options = SessionOptions {
-        mode: Mode::Mega,
-        slots: 1,
-        waiting_max: 1,
-        context: context_for(loaded, test.prompt_tokens as usize, 1)?,
-        chunk_rows: test.prompt_tokens.div_ceil(test.prompt_tokens.div_ceil(CHUNK_ROWS_MAX)),
-        activations: choices.activations,
-        groups: is_virtual.then_some(VIRTUAL_GROUPS),
-        ..SessionOptions::default()
-    };
+    let context = context_for(loaded, test.prompt_tokens as usize, 1)?;
+    let options = options(test.prompt_tokens, context, choices.activations, is_virtual);
     let options = choices.memory.of_session(&device, options)?;
     let mut session = {
         let progress = Progress::new("uploading weights", loaded.model.weight_bytes(), Unit::Bytes);
         Session::open(device, &loaded.model, &options, &mut |done, total| progress.set_of(done, total))?
     };
-    await_start(&session, Mode::Mega)?;
+    await_start(|| Ok(session.status()?.heartbeat), START_DEADLINE)?;
     let setting = Setting {
         device: name,
         is_cpu: false,
@@ -60,23 +52,33 @@ pub fn run(loaded: &LoadedModel, choices: &Choices, test: Test) -> Result<Record
         batch_rows: options.chunk_rows,
     };
     let prompt = bench::prompt_for(loaded.model.config.vocabulary, test);
-    let progress = Progress::new(
-        "measuring",
-        u64::from(test.prompt_tokens) * u64::from(choices.repetitions),
-        Unit::Tokens,
-    );
+    let progress = Progress::new("measuring", test.tokens_of(choices.repetitions), Unit::Tokens);
     let test_time = timestamp::now();
     consume(&mut session, &prompt, is_virtual)?;
     let before = evidence(&mut session, &setting)?;
     let mut samples_ns = Vec::with_capacity(choices.repetitions as usize);
-    for repetition in 1..=choices.repetitions {
+    for _ in 0..choices.repetitions {
         samples_ns.push(consume(&mut session, &prompt, is_virtual)?);
-        progress.set(u64::from(test.prompt_tokens) * u64::from(repetition));
+        progress.advance(test.tokens().into());
     }
     let evidence = evidence(&mut session, &setting)?.since(&before);
     // The kernel leaves before its queue goes.
     session.close(CLOSE_DEADLINE).map_err(zrt_engine::session::SessionError::from)?;
     Ok(bench::record(loaded, &setting, test, test_time, samples_ns, evidence))
+}
+
+/// The session of a prompt: one slot in the megakernel, and as few steps as possible, of about equal length.
+fn options(prompt_tokens: u32, context: u32, activations: Activations, is_virtual: bool) -> SessionOptions {
+    SessionOptions {
+        mode: Mode::Mega,
+        slots: 1,
+        waiting_max: 1,
+        context,
+        chunk_rows: prompt_tokens.div_ceil(prompt_tokens.div_ceil(CHUNK_ROWS_MAX)),
+        activations,
+        groups: is_virtual.then_some(VIRTUAL_GROUPS),
+        ..SessionOptions::default()
+    }
 }
 
 /// Time of one prompt, in nanoseconds.
@@ -88,11 +90,11 @@ fn consume(session: &mut Session, prompt: &[u32], is_virtual: bool) -> Result<u6
     while session.unfinished_count() > 0 {
         let count = session.poll(&mut events)?;
         let has_token = events[..count].iter().any(|event| matches!(event, Event::Token { .. }));
-        if has_token && first_token.is_none() {
-            first_token = Some(started.elapsed());
+        if has_token {
+            first_token.get_or_insert_with(|| started.elapsed());
         }
-        if count == 0 && is_virtual {
-            std::thread::sleep(VIRTUAL_POLL_EVERY);
+        if let Some(pause) = pause_after(count, is_virtual) {
+            std::thread::sleep(pause);
         }
     }
     let elapsed = first_token.ok_or(ToolError::NoToken)?;
@@ -101,19 +103,23 @@ fn consume(session: &mut Session, prompt: &[u32], is_virtual: bool) -> Result<u6
 
 fn evidence(session: &mut Session, setting: &Setting) -> Result<Evidence, ToolError> {
     let counters = session.resident().device.counters().map_err(zrt_engine::session::SessionError::from)?;
-    Ok(Evidence {
-        device: setting.device.clone(),
-        doorbells: counters.doorbells,
-        packets: counters.packets,
-        dispatches: counters.dispatches,
-        submissions: counters.submissions,
-        wave_instructions: counters.wave_instructions,
-    })
+    Ok(Evidence::of(&setting.device, Some(counters)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// One slot for one request; a step has at most 512 rows.
+    #[test]
+    fn a_prompt_has_a_session_of_its_own() {
+        let found = options(1000, 1001, Activations::A16, true);
+        assert_eq!((found.mode, found.slots, found.waiting_max, found.context), (Mode::Mega, 1, 1, 1001));
+        assert_eq!((found.activations, found.groups), (Activations::A16, Some(VIRTUAL_GROUPS)));
+        assert_eq!(options(1000, 1001, Activations::A16, false).groups, None);
+        let rows = |prompt_tokens| options(prompt_tokens, 4096, Activations::A8, true).chunk_rows;
+        assert_eq!([1, 511, 512, 513, 1024, 1025].map(rows), [1, 511, 512, 257, 512, 342]);
+    }
 
     /// A prompt of three tokens is one step, whose rows nothing but the megakernel runs.
     #[test]

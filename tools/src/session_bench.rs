@@ -10,6 +10,7 @@ use crate::loaded_model::LoadedModel;
 use crate::memory_option::MemoryOption;
 use crate::open_device::{OpenedDevice, open_device};
 use crate::progress::{Progress, Unit};
+use crate::session::Evidence;
 use crate::table::{Alignment, Table};
 use crate::workload::{Sequence, Workload};
 use crate::{timestamp, units};
@@ -20,8 +21,9 @@ use std::time::{Duration, Instant};
 use zrt_bringup::DeviceChoice;
 use zrt_engine::activations::Activations;
 use zrt_engine::kv_format::KvFormat;
+use zrt_engine::memory_plan::{step_weight_bytes, step_weight_bytes_of};
 use zrt_engine::sampling::SamplingOptions;
-use zrt_engine::session::{Event, Mode, Request, Session, SessionOptions};
+use zrt_engine::session::{Event, Mode, Request, Session, SessionError, SessionOptions};
 
 /// Scale of lengths on the virtual device.
 pub const VIRTUAL_SCALE: f64 = 1.0 / 16.0;
@@ -35,11 +37,11 @@ pub const VIRTUAL_GROUPS: u32 = 16;
 /// the one that waits for the step's number has 13. Only the group's first wave polls; the others wait in a barrier.
 const LOOK_INSTRUCTIONS: [u64; 2] = [9, 13];
 /// How often the host polls for events of the virtual device, which needs the host's processor itself.
-pub const VIRTUAL_POLL_EVERY: Duration = Duration::from_micros(100);
+const VIRTUAL_POLL_EVERY: Duration = Duration::from_micros(100);
 /// How long a session may take to leave.
 pub const CLOSE_DEADLINE: Duration = Duration::from_secs(60);
 /// How long the megakernel may take until it first looks for work.
-const START_DEADLINE: Duration = Duration::from_secs(30);
+pub const START_DEADLINE: Duration = Duration::from_secs(30);
 
 /// What is the same in all runs of a command.
 #[derive(Clone, Debug)]
@@ -223,29 +225,31 @@ fn run(
         let progress = Progress::new("uploading weights", loaded.model.weight_bytes(), Unit::Bytes);
         Session::open(device, &loaded.model, &options, &mut |done, total| progress.set_of(done, total))?
     };
-    await_start(&session, mode)?;
+    match mode {
+        // Its own submission is not counted.
+        Mode::Mega => await_start(|| Ok(session.status()?.heartbeat), START_DEADLINE)?,
+        Mode::Dispatch | Mode::Graph => {}
+    }
     let units = session.resident().device.info().compute_units;
     // The host's submissions have at most one for each compute unit if nothing was asked for.
     let groups = session.groups().or(options.groups).unwrap_or(units);
     let placement = session.resident().capacity.placement;
 
     let test_time = timestamp::now();
-    let before = session.resident().device.counters().map_err(zrt_engine::session::SessionError::from)?;
+    let before = session.resident().device.counters().map_err(SessionError::from)?;
     let times = measure(&mut session, &requests, is_virtual)?;
     let steps = u64::from(session.status()?.epoch);
     let spins = session.spins()?;
-    let device = session.close(CLOSE_DEADLINE).map_err(zrt_engine::session::SessionError::from)?;
-    let after = device.counters().map_err(zrt_engine::session::SessionError::from)?;
+    let device = session.close(CLOSE_DEADLINE).map_err(SessionError::from)?;
+    let after = device.counters().map_err(SessionError::from)?;
+    let evidence = Evidence::of(&name, Some(after)).since(&Evidence::of(&name, Some(before)));
 
     let tokens: u64 = requests.iter().map(|one| u64::from(one.tokens_max)).sum();
-    let waves = after.wave_instructions.zip(before.wave_instructions);
-    let wave_instructions = waves.map(|(after, before)| after.saturating_sub(before));
     let spin_share = |look: u64| {
-        let waves = wave_instructions.filter(|_| mode == Mode::Mega)?;
+        let waves = evidence.wave_instructions.filter(|_| mode == Mode::Mega)?;
         Some((spins * look) as f64 / waves.max(1) as f64)
     };
-    let read = zrt_engine::memory_plan::step_weight_bytes_of(&loaded.model, &placement);
-    let step_weight_bytes = read.vram + read.host;
+    let step_weight_bytes = step_weight_bytes(&loaded.model);
     Ok(SessionRecord {
         build_commit: env!("ZRT_BUILD_COMMIT"),
         model_filename: loaded.filename.clone(),
@@ -275,13 +279,13 @@ fn run(
         first_token_p95_ns: percentile(&times.first_token, 95),
         inter_token_p50_ns: percentile(&times.inter_token, 50),
         inter_token_p95_ns: percentile(&times.inter_token, 95),
-        submissions: after.submissions - before.submissions,
-        packets: after.packets - before.packets,
-        doorbells: after.doorbells - before.doorbells,
+        submissions: evidence.submissions,
+        packets: evidence.packets,
+        doorbells: evidence.doorbells,
         step_weight_bytes,
-        step_host_weight_bytes: read.host,
+        step_host_weight_bytes: step_weight_bytes_of(&loaded.model, &placement).host,
         weight_bytes_per_token: step_weight_bytes * steps / tokens.max(1),
-        wave_instructions,
+        wave_instructions: evidence.wave_instructions,
         spins,
         spin_share_max: spin_share(LOOK_INSTRUCTIONS[1]),
         spin_share_min: spin_share(LOOK_INSTRUCTIONS[0]),
@@ -298,13 +302,21 @@ fn context(loaded: &LoadedModel, requests: &[Sequence]) -> Result<u32, ToolError
     if needed > u64::from(context) { Err(ToolError::Context { needed, context }) } else { Ok(needed as u32) }
 }
 
-/// Waits until the megakernel looks for work, so that its own submission is counted before the run.
-pub fn await_start(session: &Session, mode: Mode) -> Result<(), ToolError> {
+/// Waits until the megakernel looks for work, as its heartbeat says by not being 0, for `at_most`.
+pub fn await_start(
+    mut heartbeat: impl FnMut() -> Result<u32, ToolError>,
+    at_most: Duration,
+) -> Result<(), ToolError> {
     let started = Instant::now();
-    while mode == Mode::Mega && session.status()?.heartbeat == 0 && started.elapsed() < START_DEADLINE {
+    while heartbeat()? == 0 && started.elapsed() < at_most {
         std::thread::sleep(VIRTUAL_POLL_EVERY);
     }
     Ok(())
+}
+
+/// How long the host pauses after a poll that brought so many events: only the virtual device needs its processor.
+pub fn pause_after(events: usize, is_virtual: bool) -> Option<Duration> {
+    (events == 0 && is_virtual).then_some(VIRTUAL_POLL_EVERY)
 }
 
 /// Measured times. The two lists are sorted, in nanoseconds.
@@ -375,8 +387,8 @@ fn measure(session: &mut Session, requests: &[Sequence], is_virtual: bool) -> Re
             }
         }
         progress.set(latencies.tokens() as u64);
-        if count == 0 && is_virtual {
-            std::thread::sleep(VIRTUAL_POLL_EVERY);
+        if let Some(pause) = pause_after(count, is_virtual) {
+            std::thread::sleep(pause);
         }
     }
     Ok(latencies.times(started.elapsed()))
@@ -443,11 +455,7 @@ pub fn table(records: &[SessionRecord]) -> String {
 /// `1/16` for shares of one, else the number.
 fn scale_text(scale: f64) -> String {
     let inverse = (1.0 / scale).round();
-    if scale < 1.0 && (1.0 / inverse - scale).abs() < 1e-9 {
-        format!("1/{inverse}")
-    } else {
-        scale.to_string()
-    }
+    if scale < 1.0 && 1.0 / inverse == scale { format!("1/{inverse}") } else { scale.to_string() }
 }
 
 fn remarks(records: &[SessionRecord]) -> String {

@@ -172,14 +172,13 @@ fn load(device: &mut Device, sequence: &Sequence<'_>, resident: &mut Resident) -
         if resident.kernels.iter().any(|(of, _)| is_same_kernel(of, dispatch)) {
             continue;
         }
-        let base = resident.codes[dispatch.program].as_ref().map_or(0, |code| code.va().0);
         let lds_bytes = kernel.dynamic_lds_bytes(&dispatch.geometry.dynamic_lds).ok();
         let words = lds_bytes.and_then(|bytes| kernel.resource_words(bytes).ok()).ok_or_else(|| {
             DeviceError::KernelNeeds { kernel: kernel.name.clone(), reason: "its LDS does not fit" }
         })?;
         let ready = device.prepare_launch(&LaunchParameters {
             name: &kernel.name,
-            entry: GpuVa(base + kernel.entry_offset),
+            entry: resident.entry(dispatch, kernel),
             rsrc1: words.rsrc1,
             rsrc2: words.rsrc2,
             rsrc3: words.rsrc3,
@@ -252,9 +251,9 @@ fn record(
     for ((at, dispatch, kernel), (segment_at, packet_at, segment)) in launches.iter().zip(segments) {
         let ready = resident.kernels.iter().find(|(of, _)| is_same_kernel(of, dispatch));
         let (_, ready) = ready.ok_or_else(|| no_kernel(dispatch))?;
-        let code_va = resident.codes[dispatch.program].as_ref().map_or(0, |code| code.va().0);
         let (segment_va, packet_va) = (arguments.va.0 + segment_at as u64, arguments.va.0 + packet_at as u64);
-        let packet = kernel.dispatch_packet(&dispatch.geometry, segment_va, code_va + kernel.entry_offset);
+        let object_va = resident.entry(dispatch, kernel).0;
+        let packet = kernel.dispatch_packet(&dispatch.geometry, segment_va, object_va);
         bytes[segment_at..segment_at + segment.len()].copy_from_slice(&segment);
         bytes[packet_at..packet_at + packet.len()].copy_from_slice(&packet);
         let user_data = kernel.user_data(&LaunchAddresses {
@@ -273,8 +272,12 @@ fn record(
     device.upload(&arguments, ByteLen(0), &bytes)?;
     let graph = recorder.finish()?;
     let graph_va = graph.buffer().map_or(0, |buffer| buffer.va.0);
-    let packets = recorded.into_iter().map(|(range, at)| (graph_va + range.start..graph_va + range.end, at));
-    Ok(Recorded { arguments, packets: packets.collect(), graph })
+    Ok(Recorded { arguments, packets: placed(recorded, graph_va), graph })
+}
+
+/// Ranges of bytes of a graph as ranges of addresses, each with the number of its action.
+fn placed(ranges: Vec<(Range<u64>, usize)>, graph_va: u64) -> Vec<(Range<u64>, usize)> {
+    ranges.into_iter().map(|(range, at)| (graph_va + range.start..graph_va + range.end, at)).collect()
 }
 
 /// Submits launches that follow each other and waits; returns what the device counted in between.
@@ -391,6 +394,12 @@ mod tests {
         for other in [dispatch(1, 1, 4, 64), dispatch(0, 0, 4, 64), dispatch(0, 1, 4, 32), longer] {
             assert!(!is_same_kernel(&one, &other), "{other:?}");
         }
+    }
+
+    #[test]
+    fn packets_lie_where_their_graph_does() {
+        let ranges = vec![(0..8, 3), (12..20, 5)];
+        assert_eq!(placed(ranges, 0x1000), [(0x1000..0x1008, 3), (0x100c..0x1014, 5)]);
     }
 
     #[test]

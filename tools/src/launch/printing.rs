@@ -203,6 +203,8 @@ fn layout(waves: u64, compute_units: u64) -> Option<HostcallLayout> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::launch::tests::object::{NOTHING, Small, object};
+    use zrt_bringup::{DeviceChoice, OpenOptions};
     use zrt_loader::print::hostcall::PACKETS_MAX;
 
     /// Fewer packets than waves would make waves wait for each other, so that is refused.
@@ -215,6 +217,40 @@ mod tests {
         assert_eq!(packets(u64::MAX, most), Some(PACKETS_MAX));
         assert_eq!(packets(PACKETS_MAX + 1, most + 1), None);
         assert_eq!(packets(0, u64::MAX), Some(2), "at least");
+    }
+
+    /// By the layout of AMD's runtime for two packets: the ready stack at 32, the header of index 1 at 128 + 24 (lanes at
+    /// 8, service at 16, control word at 20), and its slots of 64 bytes at 192 + 4096. Lanes 0 and 2 each begin and end a
+    /// message of two quadwords: standard output, and the format.
+    #[test]
+    fn a_poll_answers_what_is_ready_and_nothing_else() {
+        let options = OpenOptions { self_test: false, ..OpenOptions::default() };
+        let mut device = zrt_bringup::open(DeviceChoice::Virtual, &options).unwrap();
+        let kernel = Small { name: "asks", arguments: &["hidden_hostcall_buffer"], ..NOTHING };
+        let program = object(&[kernel, NOTHING]);
+        let geometry = Geometry::new([1; 3], [32, 1, 1]);
+        let mut of = |number: usize| {
+            Printing::new(&mut device, [(&program.kernels()[number], &geometry)].into_iter()).unwrap()
+        };
+        let [mut printing, mut silent] = [0, 1].map(&mut of);
+        assert!(!silent.has_calls() && !silent.serve().unwrap());
+        assert!(printing.has_calls() && !printing.serve().unwrap());
+        let view = printing.calls.as_ref().unwrap().view.clone();
+        let (header, slots) = (152, 4288);
+        view.store_u64(header + 8, 0b101);
+        view.store_u64(header + 16, 7 << 32 | 2);
+        for lane in [0, 2] {
+            let request = [2 << 5 | 2 | 1, 0, u64::from_le_bytes(*b"text\n\0\0\0"), 3, 4, 5, 6, 7];
+            (0..8).for_each(|index| view.store_u64(slots + 64 * lane + 8 * index, request[index]));
+        }
+        view.store_u64(32, 1);
+        assert!(printing.serve().unwrap());
+        assert_eq!(printing.printed().text(), b"text\ntext\n");
+        assert_eq!(view.load_u64(header + 16), 6 << 32 | 2);
+        let answered = [5, 0, u64::from_le_bytes(*b"text\n\0\0\0"), 3, 4, 5, 6, 7];
+        let content: Vec<u64> = (0..24).map(|index| view.load_u64(slots + 8 * index)).collect();
+        assert_eq!(content, [answered, [0; 8], answered].concat());
+        assert!(!printing.serve().unwrap());
     }
 
     /// 33 work-items are two waves of 32 lanes, or one of 64, in each of 2 × 3 × 4 groups.

@@ -10,7 +10,7 @@ use super::resident::Resident;
 use super::sequence::{Action, Content, Sequence};
 use std::collections::BTreeSet;
 use zrt_device::{Buffer, Code};
-use zrt_loader::Image;
+use zrt_loader::{Image, Segment};
 use zrt_vgpu::VirtualGpu;
 
 /// Where an array without a length may begin: the largest alignment of its elements.
@@ -33,10 +33,8 @@ pub(super) fn name(gpu: &VirtualGpu, sequence: &Sequence<'_>, resident: &Residen
     // The host answers what kernels ask for while they run; if they ask for nothing, it only waits.
     gpu.silence_host(!resident.printing.has_calls());
     for (dispatch, ready) in &resident.kernels {
-        let (Some(kernel), Some(code)) = (sequence.kernel(dispatch), &resident.codes[dispatch.program])
-        else {
-            continue;
-        };
+        let Some(kernel) = sequence.kernel(dispatch) else { continue };
+        let entry = resident.entry(dispatch, kernel).0;
         if let Some(scratch) = ready.scratch() {
             gpu.watch_private_region(&format!("the scratch of {}", kernel.name), scratch.va.0, scratch.len.0);
         }
@@ -51,10 +49,10 @@ pub(super) fn name(gpu: &VirtualGpu, sequence: &Sequence<'_>, resident: &Residen
             dynamic if !kernel.lds_pointers().is_empty() => kernel.lds_bytes.saturating_add(dynamic),
             dynamic => kernel.lds_bytes.next_multiple_of(DYNAMIC_LDS_ALIGNMENT).saturating_add(dynamic),
         };
-        gpu.watch_lds(code.va().0 + kernel.entry_offset, lds_bytes);
+        gpu.watch_lds(entry, lds_bytes);
         // If calls need what the compiler could not know, nobody has declared it.
         if !kernel.dynamic_stack {
-            gpu.watch_private(code.va().0 + kernel.entry_offset, kernel.scratch_bytes);
+            gpu.watch_private(entry, kernel.scratch_bytes);
         }
     }
     for (index, (program, code)) in sequence.programs.iter().zip(&resident.codes).enumerate() {
@@ -83,16 +81,49 @@ pub(super) fn name_arguments(gpu: &VirtualGpu, arguments: &Buffer) {
 /// Names the writable segments of a program one by one, and what lies between them as its code.
 fn name_program(gpu: &VirtualGpu, kernel: &str, image: &Image, code: &Code) {
     let base = code.va().0;
-    let read_only = |start: u64, end: u64| {
-        if start < end {
-            gpu.watch_read_only_region(&format!("the code of {kernel}"), base + start, end - start);
-        }
-    };
-    let mut at = 0;
     for segment in image.segments().iter().filter(|segment| segment.writable) {
-        read_only(at, segment.offset);
         gpu.watch_region(&format!("{} of {kernel}", segment.name), base + segment.offset, segment.bytes);
+    }
+    for (offset, bytes) in read_only(image.segments(), code.buffer().len.0) {
+        gpu.watch_read_only_region(&format!("the code of {kernel}"), base + offset, bytes);
+    }
+}
+
+/// Where an image of so many bytes is not writable, if these are its segments: offsets and lengths.
+fn read_only(segments: &[Segment], image_bytes: u64) -> Vec<(u64, u64)> {
+    let mut parts = Vec::new();
+    let mut at = 0;
+    for segment in segments.iter().filter(|segment| segment.writable) {
+        parts.push((at, segment.offset.saturating_sub(at)));
         at = segment.offset + segment.bytes;
     }
-    read_only(at, code.buffer().len.0);
+    parts.push((at, image_bytes.saturating_sub(at)));
+    parts.retain(|(_, bytes)| *bytes > 0);
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Segments that are not writable, and what lies between segments, are told as one; nothing is told of nothing.
+    #[test]
+    fn what_is_not_writable_is_what_lies_between() {
+        let of = |places: &[(u64, u64, bool)], image_bytes| {
+            let segment = |(offset, bytes, writable): &(u64, u64, bool)| Segment {
+                name: String::new(),
+                offset: *offset,
+                bytes: *bytes,
+                executable: false,
+                writable: *writable,
+            };
+            read_only(&places.iter().map(segment).collect::<Vec<_>>(), image_bytes)
+        };
+        assert_eq!(of(&[], 0), []);
+        assert_eq!(of(&[], 256), [(0, 256)]);
+        assert_eq!(of(&[(0, 256, false), (256, 64, false)], 320), [(0, 320)]);
+        let all = [(0, 256, false), (256, 64, true), (0x180, 16, true), (0x190, 4, true), (0x200, 8, false)];
+        assert_eq!(of(&all, 0x240), [(0, 256), (320, 64), (0x194, 0xac)]);
+        assert_eq!(of(&[(0, 64, true)], 64), []);
+    }
 }

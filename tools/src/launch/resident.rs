@@ -8,6 +8,7 @@ use super::sequence::{Action, Dispatch, Sequence};
 use std::ops::Range;
 use zrt_bringup::Finding;
 use zrt_device::{Buffer, Code, LaunchKernel};
+use zrt_loader::Kernel;
 use zrt_loader::print::PrintError;
 use zrt_mem::GpuVa;
 
@@ -37,6 +38,12 @@ pub(super) struct Resident {
 impl Resident {
     pub fn va(&self, buffer: usize) -> GpuVa {
         self.buffers.get(buffer).map_or(GpuVa(0), |buffer| buffer.va)
+    }
+
+    /// The first instruction of a launch's kernel, once its code is loaded.
+    pub fn entry(&self, dispatch: &Dispatch, kernel: &Kernel) -> GpuVa {
+        let code_va = self.codes[dispatch.program].as_ref().map_or(0, |code| code.va().0);
+        GpuVa(code_va + kernel.entry_offset)
     }
 
     /// The action that launched a wave by a packet.

@@ -4,10 +4,12 @@ use super::labels::null_services;
 use super::resident::Resident;
 use super::sequence::scratch_bytes;
 use super::*;
-use zrt_loader::{Argument, Arguments, Hidden, RawOptions, ValueKind};
+use zrt_loader::{Argument, Arguments, DynamicLds, Hidden, RawOptions, ValueKind};
 use zrt_mem::GpuVa;
 
+pub(super) mod object;
 mod runs;
+mod services;
 
 /// s_endpgm.
 const ENDPGM: [u8; 4] = [0, 0, 0xb0, 0xbf];

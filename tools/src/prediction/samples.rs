@@ -314,6 +314,25 @@ mod tests {
         assert_eq!(megakernel_residency().unwrap(), (2.0, 8.0));
     }
 
+    /// SWIGLU: each of a unit's 256 work-items loads two floats and stores one. What a launch reads besides, its
+    /// parameters and its step, is less than 32 bytes for each; nothing that the device did before is counted.
+    #[test]
+    fn a_sample_counts_its_launch_alone() {
+        let model = crate::loaded_model::LoadedModel::open(None).unwrap().model;
+        let rows = StepRows::Decode { slots: 1, position: 0 };
+        let sampled = Sampled::new(&model, 512, rows, Activations::F32, KvFormat::F32).unwrap();
+        let index = sampled.tasks().unwrap().iter().position(|task| task.kernel == "swiglu").unwrap();
+        let [one, two] =
+            [1, 2].map(|units| run(&sampled, &sampled.few, (index, units, 0), rows).unwrap().vector_bytes);
+        assert_eq!(two - one, 256.0 * 12.0);
+        assert!((256.0 * 12.0..256.0 * (12.0 + 32.0)).contains(&one), "{one}");
+    }
+
+    /// Whether a row, or a band of rows, has a single unit of a task.
+    fn is_single(task: &Task, units: &TaskUnits) -> bool {
+        task.header.units >> units.joined_log2 < 2
+    }
+
     /// What a launch costs in the made-up samples below, and a unit for each row that it works on.
     const LAUNCH: f64 = 1000.0;
     const ROW: f64 = 7.0;
@@ -329,7 +348,9 @@ mod tests {
                 false => StepRows::Prompt { rows: units.rows_of_unit, position },
             };
             let few = |slots| StepRows::Decode { slots, position };
-            for (rows, count) in [(own, 1), (few(1), 1), (few(1), 2), (few(2), 1)] {
+            // Rows are compared only if none has several units: others would be run, and have no such counts.
+            let of_rows = if is_single(task, &units) { (few(2), 1) } else { (few(1), 2) };
+            for (rows, count) in [(own, 1), (few(1), 1), of_rows] {
                 let instruction = task.instruction.map(|index| &sampled.plan.instructions[index]);
                 let key = Key {
                     kernel: task.kernel,
@@ -363,7 +384,7 @@ mod tests {
                 let mut samples = made_up(&sampled, &tasks[1..], 128);
                 for (index, task) in tasks.iter().enumerate().skip(1) {
                     let units = TaskUnits::of(task, rows, 128);
-                    let is_single = task.header.units >> units.joined_log2 < 2;
+                    let is_single = is_single(task, &units);
                     let (path, expected) = match (units.is_of_a_row, is_single) {
                         (true, _) => (0, ROW),
                         (false, false) => (1, ROW * f64::from(units.rows_of_unit)),
@@ -379,6 +400,22 @@ mod tests {
             }
         }
         assert!(paths.iter().all(|&count| count > 0), "{paths:?}");
+    }
+
+    /// Two heads that are joined into one unit: a row has no second one, so two rows are compared.
+    #[test]
+    fn units_of_a_row_are_counted_as_they_are_joined() {
+        let model = crate::loaded_model::LoadedModel::open(None).unwrap().model;
+        let rows = StepRows::Prompt { rows: 512, position: 0 };
+        let sampled = Sampled::new(&model, 512, rows, Activations::A8, KvFormat::F32).unwrap();
+        let mut tasks = sampled.tasks().unwrap();
+        tasks.retain(|task| task.kernel == "attention_f32");
+        tasks.truncate(1);
+        tasks[0].header.units = 2;
+        let units = TaskUnits::of(&tasks[0], rows, 128);
+        assert_eq!((units.is_of_a_row, units.joined_log2, units.total), (true, 1, 512));
+        let unit = made_up(&sampled, &tasks, 128).unit(&sampled, (&tasks[0], 1), 128).unwrap();
+        assert_eq!(unit.scalar, ROW);
     }
 
     /// PLAN comes first and has a time of its own; every task has its units, and those that it waits for lie before it.

@@ -330,6 +330,17 @@ mod tests {
         assert_eq!(windows, [None, Some(1024), None, None]);
     }
 
+    /// As published every matrix has 16 bits. Norms are F32: 128 elements each for queries and keys of a layer, 1024 for
+    /// each of its two parts, and 1024 at the end.
+    #[test]
+    fn a_published_model_has_two_bytes_for_each_parameter_of_a_matrix() {
+        let model = QWEN3_0_6B_BF16.model().unwrap();
+        let norms = 28 * (2 * 128 + 2 * 1024) + 1024;
+        assert_eq!(model.weight_bytes(), 2 * model.parameter_count() + 2 * norms);
+        let named = [QWEN3_0_6B_BF16, QWEN3_0_6B_Q8_0].map(|shape| (shape.name, shape.storage));
+        assert_eq!(named, [("Qwen3-0.6B BF16", Storage::Bf16), ("Qwen3-0.6B Q8_0", Storage::Q8_0)]);
+    }
+
     /// The figures of decision 49, in MiB: values of steps of 128 and of 512 rows.
     #[test]
     fn values_of_a_full_step_take_a_hundredth_of_a_card() {

@@ -325,6 +325,9 @@ mod tests {
         let named = |kernel, first_group, task| StepTask { kernel, first_group, ..task };
         let tasks = vec![named("a", 1, task(6, 3_000.0, &[])), named("b", 2, task(1, 5_000.0, &[]))];
         assert_eq!(StepWork { groups: 4, ..step(tasks) }.time(&even_card()).step_us, 23.0);
+        // Group 1 has two units of the first task and then the next one's.
+        let tasks = vec![named("a", 1, task(6, 3_000.0, &[])), named("b", 1, task(1, 5_000.0, &[]))];
+        assert_eq!(StepWork { groups: 4, ..step(tasks) }.time(&even_card()).step_us, 23.0);
         // Group 0 is done at 12 and hands over until 14, when group 1 is done too.
         let tasks = vec![
             named("a", 0, task(1, 1_000.0, &[])),
@@ -334,5 +337,21 @@ mod tests {
         let time = StepWork { groups: 4, ..step(tasks) }.time(&even_card());
         let kernels: Vec<&str> = time.by_kernel.keys().copied().collect();
         assert_eq!((time.step_us, kernels), (16.0, vec!["b", "c"]));
+    }
+
+    /// Tasks a and b keep a group each until 14, and c both until 16; d waits for c. The path goes by the first group.
+    #[test]
+    fn of_groups_that_end_together_the_first_is_waited_for() {
+        let named = |kernel, first_group, task| StepTask { kernel, first_group, ..task };
+        let tasks = vec![
+            named("a", 0, task(1, 3_000.0, &[])),
+            named("b", 1, task(1, 3_000.0, &[])),
+            named("c", 0, task(2, 1_000.0, &[])),
+            named("d", 0, task(1, 1_000.0, &[2])),
+        ];
+        let time = StepWork { groups: 2, ..step(tasks) }.time(&even_card());
+        let kernels: Vec<&str> = time.by_kernel.keys().copied().collect();
+        // Two more are the hand-over, and two the last task.
+        assert_eq!((time.step_us, kernels), (20.0, vec!["a", "c", "d"]));
     }
 }

@@ -153,7 +153,8 @@ impl Work {
                 Class::Scalar if name.starts_with("s_load") || name.starts_with("s_buffer_load") => {
                     scalar = true;
                 }
-                Class::Other if name.starts_with("s_wait_") => {
+                // No other instruction's name has a counter in it.
+                Class::Other => {
                     let is_vector = ["loadcnt", "storecnt", "samplecnt"].iter().any(|of| name.contains(of));
                     let new_loads = if is_vector { std::mem::take(&mut loads) } else { 0 };
                     if new_loads > 0 {
@@ -513,6 +514,35 @@ mod tests {
         ] {
             assert_eq!(loop_start(pc, operand), start, "{pc:#x} {operand}");
         }
+    }
+
+    /// Loads that come before a loop and as many that its end leaves under way: those before it count, as the code has
+    /// them first. Of two ends that leave as many, the first one's count.
+    #[test]
+    fn as_many_loads_of_a_loop_do_not_take_the_place_of_others() {
+        let load = |pc| place(pc, "global_load_b32 v1, v0, s[4:5]", 1, Some(1));
+        let wait = |pc| place(pc, "s_wait_loadcnt 0x0", 1, None);
+        let many = |pc| place(pc, "v_mov_b32_e32 v2, 0", 100, None);
+        let rounds = |places| {
+            let work = work_of(places);
+            (work.rounds, work.covered_rounds)
+        };
+        // The load before the loop is 100 instructions away, the one at its end none.
+        let places = vec![load(0), many(8), wait(12), load(16), place(24, "s_branch 65532", 1, None)];
+        assert_eq!(rounds(places), (0.0, 1.0));
+        // The other way round.
+        let places = vec![load(0), wait(8), load(12), many(24), place(28, "s_branch 65530", 1, None)];
+        assert_eq!(rounds(places), (1.0, 0.0));
+        // Nothing is under way before these loops. Their first ends are near the load, and the last ones far from it.
+        let ends = |first, second| {
+            let branch = |pc, operand| place(pc, operand, 1, None);
+            let middle = [load(4), first, branch(16, "s_cbranch_scc0 65531"), second];
+            let last = branch(24, "s_cbranch_scc1 65529");
+            rounds([vec![wait(0)], middle.into(), vec![last]].concat())
+        };
+        let few = |pc| place(pc, "v_nop", 1, None);
+        assert_eq!(ends(few(12), many(20)), (1.0, 0.0));
+        assert_eq!(ends(many(12), few(20)), (0.0, 1.0));
     }
 
     /// Of two branches back to one place the one with more loads under way counts; loads that are under way already are

@@ -37,7 +37,33 @@ fn benchmark_waiting_loops_have_the_lengths_that_are_divided_by() {
 
 #[test]
 fn benchmark_scales_are_written_as_fractions() {
-    assert_eq!([1.0 / 16.0, 1.0, 0.3].map(scale_text), ["1/16", "1", "0.3"]);
+    let scales = [1.0 / 16.0, 1.0 / 3.0, 1.0, 0.3, 0.333_333_333_3];
+    assert_eq!(scales.map(scale_text), ["1/16", "1/3", "1", "0.3", "0.3333333333"]);
+}
+
+/// A kernel that beats is looked at no further; one that never does is given up.
+#[test]
+fn benchmarks_begin_when_the_megakernel_looks_for_work() {
+    let looks = |first_beat: usize, at_most| {
+        let mut looks = 0;
+        let mut heartbeat = || {
+            looks += 1;
+            Ok(u32::from(looks >= first_beat))
+        };
+        await_start(&mut heartbeat, at_most).unwrap();
+        looks
+    };
+    assert_eq!([1, 2, 4].map(|first_beat| looks(first_beat, START_DEADLINE)), [1, 2, 4]);
+    assert_eq!(looks(4, Duration::ZERO), 1);
+    let failed = await_start(|| Err(ToolError::NoToken), START_DEADLINE);
+    assert!(matches!(failed, Err(ToolError::NoToken)), "{failed:?}");
+}
+
+#[test]
+fn polls_pause_only_where_the_device_needs_the_hosts_processor() {
+    let pauses = [(0, true), (1, true), (0, false), (1, false)];
+    let expected = [Some(VIRTUAL_POLL_EVERY), None, None, None];
+    assert_eq!(pauses.map(|(events, is_virtual)| pause_after(events, is_virtual)), expected);
 }
 
 #[test]

@@ -24,7 +24,8 @@ impl<R: BufRead, W: Write> Stepper<R, W> {
             (1 | 2, _) => Ok(()),
             _ => Err("set takes one register, or two for a 64-bit number"),
         };
-        let mut pair = |code: usize| {
+        let mut pair = |code: u8| {
+            let code = usize::from(code);
             wave.scalar[code] = low;
             wave.scalar[code + 1] = high.unwrap_or(0);
         };

@@ -186,7 +186,11 @@ impl Number {
 
     /// One dword, or two if it has 64 bits; narrower numbers are padded with zeros.
     pub fn words(&self) -> Vec<u32> {
-        let word = |bytes: &[u8]| bytes.iter().rev().fold(0, |word, byte| word << 8 | u32::from(*byte));
+        let word = |bytes: &[u8]| {
+            let mut word = [0; 4];
+            word[..bytes.len()].copy_from_slice(bytes);
+            u32::from_le_bytes(word)
+        };
         self.0.chunks(4).map(word).collect()
     }
 }

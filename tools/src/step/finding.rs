@@ -41,9 +41,8 @@ impl Debugger for Recorder {
     fn before(&mut self, stop: &mut Stop<'_>) -> Action {
         let mut found = self.record.found.lock().unwrap_or_else(PoisonError::into_inner);
         let before = self.record.instructions.fetch_add(1, Ordering::AcqRel);
-        if stop.findings > found.len() {
-            found.resize(stop.findings, before);
-        }
+        let count = found.len().max(stop.findings);
+        found.resize(count, before);
         Action::Continue
     }
 }

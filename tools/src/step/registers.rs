@@ -14,12 +14,11 @@ impl<R: BufRead, W: Write> Stepper<R, W> {
     /// The wave's state and its scalar registers; `all`: the vector registers that it has too, as `print` shows them.
     pub(super) fn dump_registers(&mut self, stop: &Stop<'_>, all: bool) -> Result<()> {
         let wave = &stop.wave;
-        let pair = |code: usize| u64::from(wave.scalar[code]) | u64::from(wave.scalar[code + 1]) << 32;
         writeln!(
             self.output,
             "exec = {:#018x}  vcc = {:#018x}  scc = {}  m0 = {:#010x}  mode = {:#04x}",
-            pair(EXEC_LO),
-            pair(VCC_LO),
+            wave.scalar_pair(EXEC_LO),
+            wave.scalar_pair(VCC_LO),
             u8::from(wave.scc),
             wave.scalar[M0],
             wave.mode

@@ -79,14 +79,13 @@ impl<R: BufRead, W: Write> Stepper<R, W> {
         element: Option<ElementType>,
     ) -> Result<Outcome> {
         let wave = &stop.wave;
-        let pair = |code: usize| u64::from(wave.scalar[code]) | u64::from(wave.scalar[code + 1]) << 32;
         let (first, last, is_vector) = match what {
             Registers::Scalar(first, last) => (usize::from(first), usize::from(last), false),
             Registers::Vector(first, last) => (usize::from(first), usize::from(last), true),
             _ => {
                 match what {
-                    Registers::Exec => writeln!(self.output, "exec = {:#018x}", pair(EXEC_LO)),
-                    Registers::Vcc => writeln!(self.output, "vcc = {:#018x}", pair(VCC_LO)),
+                    Registers::Exec => writeln!(self.output, "exec = {:#018x}", wave.scalar_pair(EXEC_LO)),
+                    Registers::Vcc => writeln!(self.output, "vcc = {:#018x}", wave.scalar_pair(VCC_LO)),
                     Registers::Scc => writeln!(self.output, "scc = {}", u8::from(wave.scc)),
                     Registers::M0 => writeln!(self.output, "m0 = {:#010x}", wave.scalar[M0]),
                     _ => writeln!(self.output, "mode = {:#04x}", wave.mode),
@@ -95,10 +94,11 @@ impl<R: BufRead, W: Write> Stepper<R, W> {
             }
         };
         let width = registers_of(element);
-        if (last + 1 - first) % width != 0 {
+        let registers = first..last + 1;
+        if registers.len() % width != 0 {
             return Ok(Outcome::Complain("a 64-bit number takes two registers, as v[0:1]".to_owned()));
         }
-        for register in (first..=last).step_by(width) {
+        for register in registers.step_by(width) {
             let label = match (is_vector, width) {
                 (true, 1) => format!("v{register}"),
                 (true, _) => format!("v[{register}:{}]", register + 1),

@@ -295,3 +295,23 @@ fn vcc_is_watched_alone() {
     assert!(found[3].contains("0x00000000 -> 0x00000002"), "{found:?}");
     assert_eq!(found[4], "vcc = 0x0000000200000000\n");
 }
+
+/// The same code: M0 lies before EXEC, and VCC is far from it. A wave32 has a register above its 32 lanes' bits.
+#[test]
+fn exec_is_watched_alone() {
+    let words = [0xbefd_0081, 0xbeff_0083, 0xbeeb_0082, 0xbf80_0000, 0xbfb0_0000];
+    let found = of_raw(&words, WaveSize::Wave32, &["watch exec", "continue", "p exec", "continue"]);
+    assert!(found[1].contains("0x00000000 -> 0x00000003"), "{found:?}");
+    assert!(found[1].contains("raw+0x4"), "{found:?}");
+    assert_eq!(found[2], "exec = 0x00000003ffffffff\n");
+}
+
+/// s_barrier_signal -1; s_barrier_wait -1; s_nop 0; s_endpgm, in two waves of 32 lanes: each waits for the other, and
+/// v0 is the lane's number in one and 32 more in the other.
+#[test]
+fn registers_of_a_wave_are_not_those_of_another() {
+    let words = [0xbe80_4ec1, 0xbf94_ffff, 0xbf80_0000, 0xbfb0_0000];
+    let commands = ["wave 0,0,0 0", "watch v0", "b +0xc", "continue", "p v0"];
+    let found = of_raw_waves(&words, WaveSize::Wave32, 2, &commands);
+    assert_eq!(found[3], "workgroup 0,0,0 wave 0  raw+0xc  s_endpgm\n", "{found:?}");
+}

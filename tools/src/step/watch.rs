@@ -166,8 +166,8 @@ fn read(subject: &Subject, stop: &mut Stop<'_>) -> Option<Vec<u8>> {
                     let rows = banks.into_iter().flatten().map(|bank| &bank[first.into()..=last.into()]);
                     rows.flat_map(|rows| rows.iter().flat_map(|row| row.0)).collect()
                 }
-                Registers::Exec => wave.scalar[EXEC_LO..EXEC_LO + 2].to_vec(),
-                Registers::Vcc => wave.scalar[VCC_LO..VCC_LO + 2].to_vec(),
+                Registers::Exec => return Some(wave.scalar_pair(EXEC_LO).to_le_bytes().into()),
+                Registers::Vcc => return Some(wave.scalar_pair(VCC_LO).to_le_bytes().into()),
                 Registers::Scc => vec![wave.scc.into()],
                 Registers::M0 => vec![wave.scalar[M0]],
                 Registers::Mode => vec![wave.mode],

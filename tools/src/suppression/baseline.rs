@@ -144,3 +144,20 @@ fn written(name: &str) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A name with a blank in it would be read as a name and the beginning of an instruction.
+    #[test]
+    fn what_would_be_read_as_something_else_is_not_written() {
+        let of = |function: &str| {
+            let key = Key { rule: "race".into(), function: function.into(), instruction: "v_nop".into() };
+            Baseline { counts: BTreeMap::from([(key, 2)]) }.to_text()
+        };
+        assert!(of(&written("a b")).unwrap().ends_with("2 race a%20b v_nop\n"));
+        let why = "it would be read as another one".to_owned();
+        assert_eq!(of("a b"), Err(SilenceError::Baseline { why }));
+    }
+}
