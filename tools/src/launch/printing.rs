@@ -219,9 +219,9 @@ mod tests {
         assert_eq!(packets(0, u64::MAX), Some(2), "at least");
     }
 
-    /// By the layout of AMD's runtime for two packets: the ready stack at 32, the header of index 1 at 128 + 24 (lanes at
-    /// 8, service at 16, control word at 20), and its slots of 64 bytes at 192 + 4096. Lanes 0 and 2 each begin and end a
-    /// message of two quadwords: standard output, and the format.
+    /// By the layout of AMD's runtime for two packets: the ready stack at 32, the header of index 1 at 128 + 24 (lanes
+    /// at 8, service at 16, control word at 20), and its slots of 64 bytes at 192 + 4096. Lanes 0 and 2 each begin and
+    /// end a message of two quadwords: standard output, and the format.
     #[test]
     fn a_poll_answers_what_is_ready_and_nothing_else() {
         let options = OpenOptions { self_test: false, ..OpenOptions::default() };

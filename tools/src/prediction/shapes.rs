@@ -330,8 +330,8 @@ mod tests {
         assert_eq!(windows, [None, Some(1024), None, None]);
     }
 
-    /// As published every matrix has 16 bits. Norms are F32: 128 elements each for queries and keys of a layer, 1024 for
-    /// each of its two parts, and 1024 at the end.
+    /// As published every matrix has 16 bits. Norms are F32: 128 elements each for queries and keys of a layer, 1024
+    /// for each of its two parts, and 1024 at the end.
     #[test]
     fn a_published_model_has_two_bytes_for_each_parameter_of_a_matrix() {
         let model = QWEN3_0_6B_BF16.model().unwrap();

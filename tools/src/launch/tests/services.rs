@@ -186,7 +186,8 @@ fn buffer(buffer: usize) -> Vec<Given> {
     vec![Given::Buffer { buffer, offset: 0 }]
 }
 
-/// Runs actions over buffers of 128 zero bytes that count as written, under the checking mode; also returns what is read.
+/// Runs actions over buffers of 128 zero bytes that count as written, under the checking mode; also returns what is
+/// read.
 fn run(
     program: Program,
     buffers: usize,
@@ -244,8 +245,8 @@ fn many_launches_are_one_submission() {
     assert_eq!((dispatches, submissions), (200, 1));
 }
 
-/// "hi 0" and "hi 1" are five bytes with their line feeds. The second quadword, which said where the text goes, stays, as
-/// do the rest of a slot and the other bits of the control word.
+/// "hi 0" and "hi 1" are five bytes with their line feeds. The second quadword, which said where the text goes, stays,
+/// as do the rest of a slot and the other bits of the control word.
 #[test]
 fn a_kernel_that_asks_the_host_is_answered_while_it_runs() {
     let actions = vec![launch(1, buffer(0)), Action::Read { buffer: 0 }];
@@ -293,8 +294,8 @@ fn a_wait_for_a_silent_host_is_a_fault() {
 #[test]
 fn a_program_may_write_its_data_and_nothing_behind_it() {
     let store = |offset: usize| {
-        // s_getpc_b64 s[4:5]; v_mov_b32_e32 v0, 0; s_mov_b32 exec_lo, 1; global_store_b32 v0, v0, s[4:5] offset; s_endpgm
-        // From the second instruction of the second kernel, the last one before the data.
+        // s_getpc_b64 s[4:5]; v_mov_b32_e32 v0, 0; s_mov_b32 exec_lo, 1; global_store_b32 v0, v0, s[4:5] offset;
+        // s_endpgm. From the second instruction of the second kernel, the last one before the data.
         let offset = (KERNEL_BYTES + offset - 4) as u32;
         let words = [0xbe84_4700, 0x7e00_0280, 0xbefe_0081, 0xee06_8004, 0, offset << 8, 0xbfb0_0000];
         let kernel = Small { name: "stores", words: &words, ..NOTHING };
