@@ -113,10 +113,10 @@ mod tests {
     /// One slot for one request; a step has at most 512 rows.
     #[test]
     fn a_prompt_has_a_session_of_its_own() {
-        let found = options(1000, 1001, Activations::A16, true);
+        let found = options(1000, 1001, Activations::F32, true);
         assert_eq!((found.mode, found.slots, found.waiting_max, found.context), (Mode::Mega, 1, 1, 1001));
-        assert_eq!((found.activations, found.groups), (Activations::A16, Some(VIRTUAL_GROUPS)));
-        assert_eq!(options(1000, 1001, Activations::A16, false).groups, None);
+        assert_eq!((found.activations, found.groups), (Activations::F32, Some(VIRTUAL_GROUPS)));
+        assert_eq!(options(1000, 1001, Activations::F32, false).groups, None);
         let rows = |prompt_tokens| options(prompt_tokens, 4096, Activations::A8, true).chunk_rows;
         assert_eq!([1, 511, 512, 513, 1024, 1025].map(rows), [1, 511, 512, 257, 512, 342]);
     }

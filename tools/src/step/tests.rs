@@ -306,12 +306,12 @@ fn exec_is_watched_alone() {
     assert_eq!(found[2], "exec = 0x00000003ffffffff\n");
 }
 
-/// s_barrier_signal -1; s_barrier_wait -1; s_nop 0; s_endpgm, in two waves of 32 lanes: each waits for the other, and
-/// v0 is the lane's number in one and 32 more in the other.
+/// s_barrier_signal -1; s_barrier_wait -1; the same again; s_nop 0; s_endpgm, in two waves of 32 lanes: the second time
+/// a wave waits for what the other does meanwhile. v0 is the lane's number in one and 32 more in the other.
 #[test]
 fn registers_of_a_wave_are_not_those_of_another() {
-    let words = [0xbe80_4ec1, 0xbf94_ffff, 0xbf80_0000, 0xbfb0_0000];
-    let commands = ["wave 0,0,0 0", "watch v0", "b +0xc", "continue", "p v0"];
+    let words = [0xbe80_4ec1, 0xbf94_ffff, 0xbe80_4ec1, 0xbf94_ffff, 0xbf80_0000, 0xbfb0_0000];
+    let commands = ["wave 0,0,0 0", "watch v0", "b +0x14", "continue"];
     let found = of_raw_waves(&words, WaveSize::Wave32, 2, &commands);
-    assert_eq!(found[3], "workgroup 0,0,0 wave 0  raw+0xc  s_endpgm\n", "{found:?}");
+    assert_eq!(found[3], "workgroup 0,0,0 wave 0  raw+0x14  s_endpgm\n", "{found:?}");
 }

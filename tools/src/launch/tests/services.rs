@@ -143,22 +143,6 @@ const READS_ARGUMENT: [u32; 9] = [
     0xbfb0_0000, // s_endpgm
 ];
 
-/// Reads from its buffer until there is another number than 0.
-const SPINS: [u32; 12] = [
-    0xf400_2000,
-    0xf800_0000, // s_load_b64 s[0:1], s[0:1], 0x0
-    0x7e02_0280, // v_mov_b32_e32 v1, 0
-    0xbfc7_0000, // s_wait_kmcnt 0x0
-    0xee05_0000,
-    0x0008_0002,
-    0x0000_0001, // again: global_load_b32 v2, v1, s[0:1] scope:SCOPE_DEV
-    0xbfc0_0000, // s_wait_loadcnt 0x0
-    0x7c94_0480, // v_cmp_eq_u32_e32 vcc_lo, 0, v2
-    0xbf88_0000, // s_wait_alu 0
-    0xbfa4_fff9, // s_cbranch_vccnz again
-    0xbfb0_0000, // s_endpgm
-];
-
 const PACKET_KERNEL: Small<'static> = Small {
     name: "packet",
     words: &PACKET,
@@ -174,9 +158,6 @@ const CALLS_KERNEL: Small<'static> = Small {
 };
 const HEAP_KERNEL: Small<'static> =
     Small { name: "heap", words: &READS_ARGUMENT, arguments: &["hidden_heap_v1"], ..NOTHING };
-const SPINS_KERNEL: Small<'static> =
-    Small { name: "spins", words: &SPINS, arguments: &["global_buffer"], ..NOTHING };
-
 /// One workgroup of a wave, of kernel number `kernel`; it waits for those before.
 fn launch(kernel: usize, arguments: Vec<Given>) -> Action {
     Action::Dispatch(Dispatch { kernel, ..dispatch(&format!("kernel {kernel}"), arguments) })
@@ -278,16 +259,6 @@ fn a_fault_is_told_with_the_services_of_its_own_kernel() {
     let error = report.unwrap_err().to_string();
     assert!(error.starts_with("kernel 1 did not run to its end"), "{error}");
     assert!(error.contains("not exist here: hidden_heap_v1; compile without"), "{error}");
-}
-
-/// The host answers nobody here, so whoever waits for it waits for ever: that is told, and not after the time is up.
-#[test]
-fn a_wait_for_a_silent_host_is_a_fault() {
-    let (report, _) = run(object(&[SPINS_KERNEL]), 1, vec![launch(0, buffer(0))]);
-    match report.unwrap_err() {
-        LaunchError::Device { source: Unfinished::Fault(_), .. } => {}
-        other => panic!("{other:?}"),
-    }
 }
 
 /// Stores to the last dword of the data and to the first one behind, which are the descriptors.
