@@ -81,16 +81,7 @@ impl Answerer {
             return Ok(Answerer { runner, device: choice.name().to_owned(), is_virtual: false, found: 0 });
         }
         let OpenedDevice { device, name, is_virtual } = open_device(choice)?;
-        let options = SessionOptions {
-            slots: 1,
-            waiting_max: 1,
-            kept: 1,
-            context,
-            activations,
-            groups: is_virtual.then_some(VIRTUAL_GROUPS),
-            ..SessionOptions::default()
-        };
-        let options = memory.of_session(&device, options)?;
+        let options = memory.of_session(&device, session_options(context, activations, is_virtual))?;
         let progress = Progress::new("uploading weights", loaded.model.weight_bytes(), Unit::Bytes);
         let mut report = |done: u64, total: u64| progress.set_of(done, total);
         let session = Session::open(device, &loaded.model, &options, &mut report)?;
@@ -157,6 +148,19 @@ impl Answerer {
     }
 }
 
+/// A session for one request at a time, which keeps the last one.
+fn session_options(context: u32, activations: Activations, is_virtual: bool) -> SessionOptions {
+    SessionOptions {
+        slots: 1,
+        waiting_max: 1,
+        kept: 1,
+        context,
+        activations,
+        groups: is_virtual.then_some(VIRTUAL_GROUPS),
+        ..SessionOptions::default()
+    }
+}
+
 /// Takes a request's events up to its end.
 fn follow(
     session: &mut Session,
@@ -216,6 +220,17 @@ mod tests {
         (tokens, broken_off.unwrap())
     }
 
+    #[test]
+    fn a_session_has_one_request_and_keeps_the_one_before() {
+        let of = |is_virtual| {
+            let found = session_options(77, Activations::F32, is_virtual);
+            let counts = [found.slots, found.waiting_max, found.kept, found.context];
+            (counts, found.activations, found.groups)
+        };
+        assert_eq!(of(true), ([1, 1, 1, 77], Activations::F32, Some(VIRTUAL_GROUPS)));
+        assert_eq!(of(false), ([1, 1, 1, 77], Activations::F32, None));
+    }
+
     /// Of 60 steps the device has taken few when its answer is broken off after the first token.
     #[test]
     fn what_is_broken_off_is_not_computed_to_its_end() {
@@ -223,8 +238,13 @@ mod tests {
         let (choice, memory) = (DeviceChoice::Virtual, MemoryOption::default());
         let mut answerer = Answerer::open(&loaded, choice, 64, Activations::A8, &memory).unwrap();
         let options = AnswerOptions { tokens_max: 60, sampling: SamplingOptions::default(), stops: &[] };
-        let mut stop = |_, _: Option<&LogProbabilities>| ControlFlow::Break(());
+        let mut delivered = 0;
+        let mut stop = |_, _: Option<&LogProbabilities>| {
+            delivered += 1;
+            ControlFlow::Break(())
+        };
         assert!(answerer.answer(&[5, 6], &options, &Interrupt::ignored(), &mut stop).unwrap());
+        assert_eq!(delivered, 1);
         let Runner::Session(session) = &answerer.runner else { panic!("a device runs it") };
         assert_eq!((session.groups(), session.unfinished_count()), (Some(VIRTUAL_GROUPS), 0));
         assert!(session.status().unwrap().epoch < 30, "{:?}", session.status());

@@ -219,20 +219,40 @@ mod tests {
         assert_eq!(packets(0, u64::MAX), Some(2), "at least");
     }
 
+    /// What a launch of one wave with one implicit argument has, on a device that has to stay as long.
+    fn printing_of(argument: &str) -> (Device, Printing) {
+        let options = OpenOptions { self_test: false, ..OpenOptions::default() };
+        let mut device = zrt_bringup::open(DeviceChoice::Virtual, &options).unwrap();
+        let program = object(&[Small { name: "asks", arguments: &[argument], ..NOTHING }]);
+        let geometry = Geometry::new([1; 3], [32, 1, 1]);
+        let launches = [(&program.kernels()[0], &geometry)].into_iter();
+        let printing = Printing::new(&mut device, launches).unwrap();
+        (device, printing)
+    }
+
+    /// Headers have 24 bytes, from 128 on, and a link is in the first eight; there are two packets.
+    #[test]
+    fn only_races_on_links_are_the_protocols_own() {
+        let (_device, printing) = printing_of("hidden_hostcall_buffer");
+        let va = printing.calls.as_ref().unwrap().memory.va.0;
+        let permits = |printing: &Printing, rule: &str, address| {
+            printing.permits(&Finding { rule: rule.into(), address, ..Finding::default() })
+        };
+        let races =
+            [0, 127, 128, 135, 136, 152, 176].map(|offset| permits(&printing, "race", Some(va + offset)));
+        assert_eq!(races, [false, false, true, true, false, true, false]);
+        assert!(!permits(&printing, "race", Some(va - 1)) && !permits(&printing, "race", None));
+        assert!(!permits(&printing, "bounds", Some(va + 128)));
+        assert!(!permits(&Printing::default(), "race", Some(va + 128)));
+    }
+
     /// By the layout of AMD's runtime for two packets: the ready stack at 32, the header of index 1 at 128 + 24 (lanes
     /// at 8, service at 16, control word at 20), and its slots of 64 bytes at 192 + 4096. Lanes 0 and 2 each begin and
     /// end a message of two quadwords: standard output, and the format.
     #[test]
     fn a_poll_answers_what_is_ready_and_nothing_else() {
-        let options = OpenOptions { self_test: false, ..OpenOptions::default() };
-        let mut device = zrt_bringup::open(DeviceChoice::Virtual, &options).unwrap();
-        let kernel = Small { name: "asks", arguments: &["hidden_hostcall_buffer"], ..NOTHING };
-        let program = object(&[kernel, NOTHING]);
-        let geometry = Geometry::new([1; 3], [32, 1, 1]);
-        let mut of = |number: usize| {
-            Printing::new(&mut device, [(&program.kernels()[number], &geometry)].into_iter()).unwrap()
-        };
-        let [mut printing, mut silent] = [0, 1].map(&mut of);
+        let (_other_device, mut silent) = printing_of("hidden_none");
+        let (_device, mut printing) = printing_of("hidden_hostcall_buffer");
         assert!(!silent.has_calls() && !silent.serve().unwrap());
         assert!(printing.has_calls() && !printing.serve().unwrap());
         let view = printing.calls.as_ref().unwrap().view.clone();
@@ -244,8 +264,19 @@ mod tests {
             (0..8).for_each(|index| view.store_u64(slots + 64 * lane + 8 * index, request[index]));
         }
         view.store_u64(32, 1);
+        let news = |printing: &mut Printing| {
+            let mut news = Vec::new();
+            printing.tell_news(&mut |seen| match seen {
+                Seen::Printed(text) => news.push(text.to_vec()),
+                Seen::Read { .. } => panic!("nothing was read"),
+            });
+            news
+        };
+        assert_eq!(news(&mut printing), [[0; 0]; 0]);
         assert!(printing.serve().unwrap());
         assert_eq!(printing.printed().text(), b"text\ntext\n");
+        assert_eq!(news(&mut printing), [b"text\ntext\n"]);
+        assert_eq!(news(&mut printing), [[0; 0]; 0]);
         assert_eq!(view.load_u64(header + 16), 6 << 32 | 2);
         let answered = [5, 0, u64::from_le_bytes(*b"text\n\0\0\0"), 3, 4, 5, 6, 7];
         let content: Vec<u64> = (0..24).map(|index| view.load_u64(slots + 8 * index)).collect();
