@@ -67,3 +67,53 @@ impl fmt::Display for Alarm {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Rows are of one compiler, one rule and one circumstance; advice is of any.
+    #[test]
+    fn a_finding_is_set_aside_by_the_row_that_it_fits() {
+        let unaware = "the compiler does not know the scalar hazard: no s_wait_alu in its code";
+        let unwaited = "an atomic of system scope before global_wb has completed";
+        let matrix = "v3 is read by a matrix operation with lanes off";
+        let rows = [
+            ("hazard", unaware, Some(Alarm::UnawareCompiler)),
+            // What starts in another way is of one place in the code.
+            ("hazard", "s4 is read early; the compiler does not know the scalar hazard", None),
+            ("hazard", unwaited, None),
+            ("counters", unwaited, Some(Alarm::UnwaitedWriteBack)),
+            ("counters", unaware, None),
+            ("counters", "v3 is read before its load has completed", None),
+            ("uninitialised", matrix, Some(Alarm::ConditionalMatrix)),
+            ("uninitialised", "v3 is read and was never written", None),
+            ("race", matrix, None),
+            ("race", unaware, None),
+        ];
+        for (rule, what, expected) in rows {
+            let finding = Finding { rule: rule.into(), what: what.into(), ..Finding::default() };
+            assert_eq!(Alarm::of(&finding, Compiler::Clang19), expected, "{rule}: {what}");
+            assert_eq!(Alarm::of(&finding, Compiler::Clang22), None, "{rule}: {what}");
+            let advice = Finding { rule: "advice".into(), ..finding };
+            assert_eq!(Compiler::ALL.map(|of| Alarm::of(&advice, of)), [Some(Alarm::Advice); 2], "{what}");
+        }
+    }
+
+    #[test]
+    fn a_row_says_why_and_whether_results_may_be_wrong() {
+        for (alarm, may_be_wrong, text) in [
+            (Alarm::Advice, false, "advice"),
+            (Alarm::UnawareCompiler, false, "the compiler knows no s_wait_alu"),
+            (Alarm::UnwaitedWriteBack, false, "counters: global_wb without a wait, an error of the compiler"),
+            (
+                Alarm::ConditionalMatrix,
+                true,
+                "uninitialised: a matrix operation under a condition, an error of the compiler",
+            ),
+            (Alarm::OwnResults, true, "wrong results, which neither its -O0 nor clang 22 gives"),
+        ] {
+            assert_eq!((alarm.may_be_wrong(), alarm.to_string().as_str()), (may_be_wrong, text));
+        }
+    }
+}

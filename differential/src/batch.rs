@@ -261,4 +261,77 @@ mod tests {
         let kind = Verdict::Fault(fault.into()).kind();
         assert_eq!(kind, "fault: v_foo_b32 is not executed by this device");
     }
+
+    fn finding(rule: &str, what: &str) -> Finding {
+        Finding { rule: rule.into(), what: what.into(), ..Finding::default() }
+    }
+
+    /// Findings of one kind differ in the register and in what the other side is.
+    #[test]
+    fn findings_are_counted_by_rule_and_by_what_happened() {
+        let kind = |register: Option<&str>, what| {
+            kind_of(&Finding { register: register.map(str::to_owned), ..finding("race", what) })
+        };
+        assert_eq!(kind(None, "two waves store"), "finding: race: two waves store");
+        assert_eq!(kind(Some("v3"), "v3 is read early"), "finding: race: is read early");
+        assert_eq!(kind(Some("v3"), "two waves store"), "finding: race: two waves store");
+        assert_eq!(kind(None, "v3 is read early"), "finding: race: v3 is read early");
+        assert_eq!(kind(Some("s4"), "s4 is read; wave 3 wrote it; twice"), "finding: race: is read");
+        let breach = Breach { finding: finding("bounds", "past the end"), count: 3, is_wrong: true };
+        assert_eq!(Verdict::Breaks(Box::new(breach)).kind(), "finding: bounds: past the end");
+    }
+
+    #[test]
+    fn verdicts_without_a_text_have_a_kind_each() {
+        let difference = Difference { item: None, what: "w".into(), device: 1, host: 2, count: 3 };
+        assert_eq!(Verdict::Same.kind(), "same results");
+        assert_eq!(Verdict::Differs(difference).kind(), "different results");
+        assert_eq!(
+            Verdict::Fault("wave 3 waits at 0x1f0 for 2 others.".into()).kind(),
+            "fault: wave waits at for others."
+        );
+    }
+
+    /// Rules of findings that are set aside here: "advice", and "matrix", which may explain wrong results.
+    fn aside(finding: &Finding) -> Option<Alarm> {
+        match finding.rule.as_str() {
+            "advice" => Some(Alarm::Advice),
+            "matrix" => Some(Alarm::ConditionalMatrix),
+            _ => None,
+        }
+    }
+
+    /// A finding comes before a difference, and a difference is excused only by a finding that explains it.
+    #[test]
+    fn a_checked_launch_is_judged_by_its_findings_and_its_results() {
+        let shape = Shape::new(64, false).unwrap();
+        let comparison = Comparison::new(shape, 1, None).unwrap();
+        let host = vec![0; shape.result_bytes()];
+        let (right, fault) = (Outcome::Ran(host.clone()), Outcome::Fault("it hangs".into()));
+        let wrong = Outcome::Ran([&[7], &host[1..]].concat());
+        let what = "variable u32_0".into();
+        let differs = Verdict::Differs(Difference { item: Some(0), what, device: 7, host: 0, count: 1 });
+        let faulted = Verdict::Fault("it hangs".into());
+        let breaks = |rule, count, is_wrong| {
+            Verdict::Breaks(Box::new(Breach { finding: finding(rule, "w"), count, is_wrong }))
+        };
+        let rows: &[(&Outcome, &[&str], Verdict)] = &[
+            (&right, &[], Verdict::Same),
+            (&right, &["advice", "matrix"], Verdict::Same),
+            (&wrong, &[], differs.clone()),
+            (&wrong, &["advice"], differs.clone()),
+            (&wrong, &["advice", "matrix"], Verdict::Same),
+            (&fault, &[], faulted.clone()),
+            (&fault, &["matrix"], faulted),
+            (&right, &["race"], breaks("race", 1, false)),
+            (&wrong, &["advice", "race", "bounds", "race"], breaks("race", 3, true)),
+            (&fault, &["bounds", "race"], breaks("bounds", 2, true)),
+            (&wrong, &["matrix", "race"], breaks("race", 1, false)),
+        ];
+        for (outcome, rules, expected) in rows {
+            let findings = rules.iter().map(|rule| finding(rule, "w")).collect();
+            let checked = Checked { schedule: 0, outcome: (*outcome).clone(), findings };
+            assert_eq!(comparison.checked_verdict(&checked, &host, &aside), *expected, "{rules:?}");
+        }
+    }
 }

@@ -67,6 +67,11 @@ pub struct Report {
 }
 
 impl Campaign {
+    /// Number of programs that are run: each compiler's of each seed.
+    pub fn runs(&self) -> u64 {
+        self.programs * self.compilers.len() as u64
+    }
+
     /// Runs the campaign. `progress` is called with the number of finished programs, from any thread.
     pub fn run(&self, progress: &(dyn Fn(u64) + Sync)) -> Result<Report, DifferentialError> {
         let batches = self.batches();

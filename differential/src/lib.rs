@@ -22,6 +22,7 @@ pub mod mutate;
 pub mod operators;
 pub mod program;
 pub mod random;
+pub mod report;
 pub mod runner;
 pub mod session;
 mod share;

@@ -8,15 +8,11 @@ use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use zrt_differential::batch::Verdict;
-use zrt_differential::campaign::{Campaign, Failure, Report};
+use zrt_differential::campaign::Campaign;
 use zrt_differential::error::DifferentialError;
-use zrt_differential::generate::inputs;
-use zrt_differential::mutants::{Fate, Judged, MutantCampaign, MutantReport, Tally};
-use zrt_differential::mutate::UNEXPLAINED;
-use zrt_differential::program::Program;
-use zrt_differential::text::{HEADER, HEADER_NAME, source};
-use zrt_differential::toolchain::{Compiler, IN_BYTES_PER_ITEM, Shape};
+use zrt_differential::mutants::MutantCampaign;
+use zrt_differential::report;
+use zrt_differential::toolchain::{Compiler, Shape};
 
 /// Most failures that are printed.
 const PRINTED_MAX: usize = 20;
@@ -60,20 +56,38 @@ struct Options {
 }
 
 impl Options {
-    fn compilers(&self) -> &'static [Compiler] {
-        match self.clang.as_str() {
-            "19" => &[Compiler::Clang19],
-            "both" => &Compiler::ALL,
-            _ => &[Compiler::Clang22],
-        }
+    fn campaign(&self) -> Result<Campaign, DifferentialError> {
+        Ok(Campaign {
+            programs: self.programs,
+            first_seed: self.seed,
+            shape: Shape::new(self.inputs, self.is_wave64())?,
+            compilers: match self.clang.as_str() {
+                "19" => &[Compiler::Clang19],
+                "both" => &Compiler::ALL,
+                _ => &[Compiler::Clang22],
+            },
+            schedules: if self.check { self.schedules } else { 0 },
+            jobs: self.jobs,
+            minimised_max: self.minimise,
+            plant: None,
+        })
+    }
+
+    fn mutant_campaign(&self, mutants: u64) -> MutantCampaign {
+        let (first_seed, schedules, jobs) = (self.seed, self.schedules, self.jobs);
+        MutantCampaign { mutants, first_seed, is_wave64: self.is_wave64(), schedules, jobs, plant: None }
+    }
+
+    fn is_wave64(&self) -> bool {
+        self.wave == "64"
     }
 }
 
 fn main() -> ExitCode {
     let options = Options::parse();
     let is_clean = match options.mutants {
-        Some(mutants) => run_mutants(&options, mutants).map(|report| report.is_clean()),
-        None => run(&options).map(|report| report.failures.is_empty()),
+        Some(mutants) => run_mutants(&options.mutant_campaign(mutants)),
+        None => options.campaign().and_then(|campaign| run(&campaign, &options)),
     };
     match is_clean {
         Ok(true) => ExitCode::SUCCESS,
@@ -85,60 +99,29 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(options: &Options) -> Result<Report, DifferentialError> {
-    let shape = Shape::new(options.inputs, options.wave == "64")?;
-    let bar = progress_bar(options.programs * options.compilers().len() as u64, "programs");
-    let campaign = Campaign {
-        programs: options.programs,
-        first_seed: options.seed,
-        shape,
-        compilers: options.compilers(),
-        schedules: if options.check { options.schedules } else { 0 },
-        jobs: options.jobs,
-        minimised_max: options.minimise,
-        plant: None,
-    };
-    let report = campaign.run(&|done| bar.inc(done))?;
+/// Returns whether nothing failed.
+fn run(campaign: &Campaign, options: &Options) -> Result<bool, DifferentialError> {
+    let bar = progress_bar(campaign.runs(), "programs");
+    let found = campaign.run(&|done| bar.inc(done))?;
     bar.finish_and_clear();
-    for failure in report.failures.iter().take(PRINTED_MAX) {
-        print_failure(failure, shape);
+    for failure in found.failures.iter().take(PRINTED_MAX) {
+        print!("{}", report::failure(failure, campaign.shape));
     }
     if let Some(folder) = &options.keep {
-        let mut kept = report.failures.iter().chain(&report.own_results);
-        kept.try_for_each(|failure| keep(folder, failure))?;
+        let mut kept = found.failures.iter().chain(&found.own_results);
+        kept.try_for_each(|failure| report::keep(folder, failure))?;
     }
-    print_summary(&report, options, shape);
-    Ok(report)
+    print!("{}", report::summary(&found, campaign.programs, campaign.first_seed, campaign.shape));
+    Ok(found.failures.is_empty())
 }
 
-fn run_mutants(options: &Options, mutants: u64) -> Result<MutantReport, DifferentialError> {
-    let bar = progress_bar(mutants, "mutants");
-    let (first_seed, schedules, jobs) = (options.seed, options.schedules, options.jobs);
-    let is_wave64 = options.wave == "64";
-    let campaign = MutantCampaign { mutants, first_seed, is_wave64, schedules, jobs, plant: None };
-    let report = campaign.run(&|done| bar.inc(done))?;
+/// Returns whether the checking mode found all mutants that had to be found.
+fn run_mutants(campaign: &MutantCampaign) -> Result<bool, DifferentialError> {
+    let bar = progress_bar(campaign.mutants, "mutants");
+    let found = campaign.run(&|done| bar.inc(done))?;
     bar.finish_and_clear();
-    for (seed, what) in &report.unfit {
-        println!("seed {seed} is no correct program: {what}");
-    }
-    for Judged { seed, build, class, place, fate } in &report.judged {
-        match fate {
-            Fate::Missed(what) => println!("MISSED: seed {seed}, {build}, {class} at {place}\n  {what}"),
-            Fate::Benign(reason) if *reason == UNEXPLAINED => {
-                println!("UNEXPLAINED, {reason}: seed {seed}, {build}, {class} at {place}");
-            }
-            Fate::Benign(_) | Fate::Caught(_) => {}
-        }
-    }
-    println!("| class              | mutants | caught | missed | benign |");
-    println!("| ------------------ | ------: | -----: | -----: | -----: |");
-    for (class, Tally { mutants, caught, missed, benign }) in report.tallies() {
-        println!("| {class:18} | {mutants:>7} | {caught:>6} | {missed:>6} | {benign:>6} |");
-    }
-    for ((class, reason), count) in report.reasons() {
-        println!("benign: {class}, {count}: {reason}");
-    }
-    Ok(report)
+    print!("{}", report::mutants(&found));
+    Ok(found.is_clean())
 }
 
 fn progress_bar(length: u64, what: &'static str) -> ProgressBar {
@@ -150,85 +133,78 @@ fn progress_bar(length: u64, what: &'static str) -> ProgressBar {
     bar
 }
 
-fn print_failure(failure: &Failure, shape: Shape) {
-    let seed = failure.program.seed;
-    let build = failure.build;
-    match (&failure.smaller, &failure.verdict) {
-        (Some((smaller, verdict)), _) => {
-            println!(
-                "seed {seed}, {build}, made smaller from {} to {} nodes",
-                failure.program.size(),
-                smaller.size()
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(arguments: &[&str]) -> Options {
+        Options::try_parse_from([&["zrt-differential"], arguments].concat()).unwrap()
+    }
+
+    #[test]
+    fn options_are_those_of_the_campaign() {
+        let campaign = options(&["--jobs", "3"]).campaign().unwrap();
+        assert_eq!((campaign.programs, campaign.first_seed, campaign.runs()), (200, 1, 200));
+        assert_eq!(campaign.shape, Shape::new(1024, false).unwrap());
+        assert_eq!((campaign.schedules, campaign.jobs, campaign.minimised_max), (0, 3, 3));
+        let list = ["--programs", "7", "--seed", "5", "--inputs", "64", "--wave", "64", "--minimise", "0"];
+        let campaign = options(&list).campaign().unwrap();
+        assert_eq!((campaign.programs, campaign.first_seed, campaign.minimised_max), (7, 5, 0));
+        assert_eq!(campaign.shape, Shape::new(64, true).unwrap());
+        let schedules = |list: &[&str]| options(list).campaign().unwrap().schedules;
+        assert_eq!(schedules(&["--schedules", "5"]), 0);
+        assert_eq!(schedules(&["--check"]), 2);
+        assert_eq!(schedules(&["--check", "--schedules", "5"]), 5);
+    }
+
+    #[test]
+    fn a_compiler_is_chosen_by_its_release() {
+        let chosen = |list: &[&str]| {
+            let campaign = options(list).campaign().unwrap();
+            (campaign.compilers.to_vec(), campaign.runs())
+        };
+        assert_eq!(chosen(&["--programs", "3"]), (vec![Compiler::Clang22], 3));
+        assert_eq!(chosen(&["--programs", "3", "--clang", "22"]), (vec![Compiler::Clang22], 3));
+        assert_eq!(chosen(&["--programs", "3", "--clang", "19"]), (vec![Compiler::Clang19], 3));
+        let both = vec![Compiler::Clang19, Compiler::Clang22];
+        assert_eq!(chosen(&["--programs", "3", "--clang", "both"]), (both, 6));
+    }
+
+    #[test]
+    fn a_campaign_of_mutants_has_options_of_its_own() {
+        let list = ["--mutants", "9", "--seed", "4", "--wave", "64", "--schedules", "3", "--jobs", "2"];
+        let options_of_mutants = options(&list);
+        let MutantCampaign { mutants, first_seed, is_wave64, schedules, jobs, plant } =
+            options_of_mutants.mutant_campaign(options_of_mutants.mutants.unwrap());
+        assert_eq!((mutants, first_seed, is_wave64, schedules, jobs), (9, 4, true, 3, 2));
+        assert!(plant.is_none() && !options(&[]).mutant_campaign(1).is_wave64);
+    }
+
+    #[test]
+    fn options_that_mean_nothing_are_refused() {
+        let refused =
+            |list: &[&str]| Options::try_parse_from([&["zrt-differential"], list].concat()).is_err();
+        for list in [
+            &["--wave", "16"][..],
+            &["--clang", "20"],
+            &["--schedules", "0"],
+            &["--mutants", "1", "--check"],
+            &["--mutants", "1", "--inputs", "64"],
+        ] {
+            assert!(refused(list), "{list:?}");
+        }
+        for inputs in ["32", "65", "131072"] {
+            let error = options(&["--inputs", inputs]).campaign().unwrap_err();
+            assert_eq!(
+                error.to_string(),
+                format!("{inputs} inputs: it must be a power of two from 64 to 65536")
             );
-            print_verdict(smaller, verdict, shape);
-            println!("{}", source(std::slice::from_ref(smaller)));
-        }
-        (None, verdict) => {
-            println!("seed {seed}, {build}");
-            print_verdict(&failure.program, verdict, shape);
         }
     }
-}
 
-fn print_verdict(program: &Program, verdict: &Verdict, shape: Shape) {
-    match verdict {
-        Verdict::Same => println!("  same results"),
-        Verdict::Fault(text) => println!("  fault: {text}"),
-        Verdict::Breaks(breach) => println!("  {breach}"),
-        Verdict::Differs(difference) => {
-            println!("  {difference}");
-            if let Some(item) = difference.item {
-                let inputs = inputs(program.seed, shape.in_bytes());
-                let own = &inputs[item * IN_BYTES_PER_ITEM..(item + 1) * IN_BYTES_PER_ITEM];
-                let words: Vec<String> = own
-                    .as_chunks::<4>()
-                    .0
-                    .iter()
-                    .map(|word| format!("{:08x}", u32::from_le_bytes(*word)))
-                    .collect();
-                println!("  words of input {item}: {}", words.join(" "));
-            }
-        }
-    }
-}
-
-fn keep(folder: &std::path::Path, failure: &Failure) -> Result<(), DifferentialError> {
-    let write = |name: String, text: &str| {
-        let path = folder.join(name);
-        std::fs::create_dir_all(folder)
-            .and_then(|()| std::fs::write(&path, text))
-            .map_err(|source| DifferentialError::File { path, source })
-    };
-    let seed = failure.program.seed;
-    write(HEADER_NAME.into(), HEADER)?;
-    write(format!("seed-{seed}.c"), &source(std::slice::from_ref(&failure.program)))?;
-    match &failure.smaller {
-        Some((smaller, _)) => write(format!("seed-{seed}-smaller.c"), &source(std::slice::from_ref(smaller))),
-        None => Ok(()),
-    }
-}
-
-fn print_summary(report: &Report, options: &Options, shape: Shape) {
-    println!("| build            | programs | inputs | lanes | result |");
-    println!("| ---------------- | -------: | -----: | ----: | ------ |");
-    for ((build, kind), count) in &report.counts {
-        let build = build.to_string();
-        println!("| {build:16} | {count:>8} | {:>6} | {:>5} | {kind} |", shape.items(), shape.wave_lanes());
-    }
-    for ((compiler, alarm), count) in &report.alarms {
-        println!("set aside: {}, {count} programs: {alarm}", compiler.program());
-    }
-    for Failure { program, build, .. } in &report.own_results {
-        println!("set aside: seed {}, {build}: taken for an error of the compiler; look at it", program.seed);
-    }
-    let again = "again with: --programs 1 --seed";
-    match report.failures.first() {
-        None => println!("{} programs from seed {}: no failure", options.programs, options.seed),
-        Some(first) => println!(
-            "{} of {} programs failed; the first {again} {}",
-            report.failures.len(),
-            options.programs,
-            first.program.seed
-        ),
+    #[test]
+    fn a_bar_is_as_long_as_the_work() {
+        let bar = progress_bar(12, "programs");
+        assert_eq!((bar.length(), bar.message().as_str()), (Some(12), "programs"));
     }
 }

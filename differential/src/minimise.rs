@@ -216,6 +216,7 @@ fn simpler(expression: &Expression) -> Vec<Expression> {
 mod tests {
     use super::*;
     use crate::generate::program;
+    use crate::program::Place;
     use crate::text::source;
 
     /// "Fails" if a multiply-high occurs: only that and the conversions to its place remain.
@@ -246,5 +247,206 @@ mod tests {
         };
         let Ok(small) = minimise(&start, &mut { same });
         assert_eq!(small, start);
+    }
+
+    fn phase(call: Call, body: &[Statement]) -> Step {
+        Step::Phase(Phase { call, private_words: 16, body: body.to_vec() })
+    }
+
+    fn made_of(steps: &[Step]) -> Program {
+        Program { seed: 1, steps: steps.to_vec() }
+    }
+
+    /// A statement with a name: a number.
+    fn named(number: u64) -> Statement {
+        Statement::Assign(0, word(number))
+    }
+
+    fn word(number: u64) -> Expression {
+        Expression::Constant(Type::U32, number)
+    }
+
+    /// The numbers of the statements of a program that is one phase of named ones.
+    fn numbers(program: &Program) -> Vec<u64> {
+        let [Step::Phase(phase)] = program.steps.as_slice() else { panic!("{program:?}") };
+        let number = |statement: &Statement| match statement {
+            Statement::Assign(0, Expression::Constant(_, number)) => *number,
+            other => panic!("{other:?}"),
+        };
+        phase.body.iter().map(number).collect()
+    }
+
+    #[test]
+    fn halves_are_tried_of_four_statements_and_more() {
+        let halves = |count: u64| {
+            let body: Vec<Statement> = (1..=count).map(named).collect();
+            let all = candidates(&made_of(&[phase(Call::Inline, &body)]), Change::RemoveHalf);
+            all.iter().map(numbers).collect::<Vec<_>>()
+        };
+        assert_eq!([0, 1, 2, 3].map(halves), [const { Vec::<Vec<u64>>::new() }; 4]);
+        assert_eq!(halves(4), [[3, 4], [1, 2]]);
+        assert_eq!(halves(5), [vec![3, 4, 5], vec![1, 2]]);
+    }
+
+    #[test]
+    fn each_statement_is_left_out_once() {
+        let body = [1, 2, 3].map(named);
+        let all = candidates(&made_of(&[phase(Call::Inline, &body)]), Change::RemoveStatement);
+        assert_eq!(all.iter().map(numbers).collect::<Vec<_>>(), [[2, 3], [1, 3], [1, 2]]);
+    }
+
+    /// A list within another changes by itself.
+    #[test]
+    fn one_list_changes_at_a_time() {
+        let nested = |then: &[Statement], otherwise: &[Statement]| {
+            let condition = Statement::If(word(9), then.to_vec(), otherwise.to_vec());
+            made_of(&[Step::Share { variable: 0, factor: 1, offset: 0 }, phase(Call::Inline, &[condition])])
+        };
+        let share = Step::Share { variable: 0, factor: 1, offset: 0 };
+        let start = nested(&[named(1)], &[named(2), named(3)]);
+        assert_eq!(
+            candidates(&start, Change::RemoveStatement),
+            [
+                made_of(&[share, phase(Call::Inline, &[])]),
+                nested(&[], &[named(2), named(3)]),
+                nested(&[named(1)], &[named(3)]),
+                nested(&[named(1)], &[named(2)]),
+            ]
+        );
+    }
+
+    #[test]
+    fn what_holds_statements_is_replaced_by_each_of_its_lists() {
+        let in_phase = |body: &[Statement]| made_of(&[phase(Call::Inline, body)]);
+        let counter = |depth| Statement::Assign(0, Expression::Counter(depth));
+        let of = |holder: Statement| candidates(&in_phase(&[named(7), holder, named(8)]), Change::Unwrap);
+        let around = |inner: &[Statement]| in_phase(&[&[named(7)], inner, &[named(8)]].concat());
+        let (one, two) = (vec![named(1)], vec![named(2), named(3)]);
+        assert_eq!(of(Statement::If(word(9), one.clone(), two.clone())), [around(&one), around(&two)]);
+        assert_eq!(
+            of(Statement::Switch(word(9), vec![one.clone(), two.clone(), one.clone()])),
+            [around(&one), around(&two), around(&one)]
+        );
+        // Nothing counts where no loop is around: the counter is 0, and that of another loop stays.
+        let body = vec![counter(1), counter(0)];
+        assert_eq!(of(Statement::Loop(1, word(9), body)), [around(&[named(0), counter(0)])]);
+        for plain in [
+            named(1),
+            Statement::Store(Type::U32, word(1), word(2)),
+            Statement::StorePrivate(word(1), word(2)),
+        ] {
+            assert_eq!(of(plain), []);
+        }
+    }
+
+    #[test]
+    fn a_call_becomes_a_simpler_one() {
+        let of = |call| {
+            let share = Step::Share { variable: 0, factor: 1, offset: 0 };
+            let all = candidates(&made_of(&[share.clone(), phase(call, &[named(1)])]), Change::Unwrap);
+            let call = |program: Program| match program.steps.as_slice() {
+                [first, Step::Phase(phase)] if *first == share && phase.body == [named(1)] => phase.call,
+                other => panic!("{other:?}"),
+            };
+            all.into_iter().map(call).collect::<Vec<_>>()
+        };
+        assert_eq!(of(Call::Pointer(2)), [Call::Inline, Call::Function]);
+        assert_eq!(of(Call::Function), [Call::Inline]);
+        assert_eq!(of(Call::Inline), []);
+    }
+
+    fn operator(name: &str) -> &'static crate::operators::Operator {
+        crate::operators::OPERATORS.iter().find(|operator| operator.name == name).unwrap()
+    }
+
+    fn apply(name: &str, operands: &[Expression]) -> Expression {
+        Expression::Operation(operator(name), operands.to_vec())
+    }
+
+    /// Constants first, then parts of the same type, the nearest and so the largest first, of which six are enough.
+    #[test]
+    fn an_expression_becomes_a_constant_or_a_part_of_its_type() {
+        let zero = |kind| Expression::Constant(kind, 0);
+        let one = |kind| Expression::Constant(kind, 1);
+        let (word_0, wide) = (Expression::Variable(0), Expression::Variable(6));
+        for settled in [zero(Type::U32), one(Type::F32)] {
+            assert_eq!(simpler(&settled), []);
+        }
+        for (leaf, kind) in [
+            (word(2), Type::U32),
+            (Expression::Constant(Type::I64, 5), Type::I64),
+            (word_0.clone(), Type::U32),
+            (wide.clone(), Type::U64),
+            (Expression::Counter(0), Type::U32),
+            (Expression::Item, Type::U32),
+        ] {
+            assert_eq!(simpler(&leaf), [zero(kind)], "{leaf:?}");
+        }
+        let narrow = apply("to_u32_from_u64", &[wide.clone()]);
+        let sum = apply("add_u32", &[narrow.clone(), Expression::Item]);
+        assert_eq!(
+            simpler(&apply("xor_u32", &[sum.clone(), word_0.clone()])),
+            [zero(Type::U32), one(Type::U32), sum.clone(), word_0.clone(), narrow.clone(), Expression::Item]
+        );
+        // What is deep in it counts as well, across parts of other types.
+        let back = apply("to_u64_from_u32", &[narrow]);
+        assert_eq!(simpler(&back), [zero(Type::U64), one(Type::U64), wide]);
+        let load = Expression::Load(Place::Input, Type::F32, Box::new(sum));
+        assert_eq!(simpler(&load), [zero(Type::F32), one(Type::F32)]);
+        let many = apply("add3_u32", &[2, 3, 4].map(word));
+        let many = apply("add3_u32", &[many, word(5), apply("add3_u32", &[6, 7, 8].map(word))]);
+        let parts = simpler(&many);
+        assert_eq!(parts.len(), 2 + 6);
+        assert_eq!(parts[3..], [word(5), apply("add3_u32", &[6, 7, 8].map(word)), word(2), word(3), word(4)]);
+    }
+
+    /// The programs that are asked about, group by group, and the result; a program fails if `is_failing` says so.
+    fn asked(start: &Program, is_failing: impl Fn(&Program) -> bool) -> (Vec<Vec<Program>>, Program) {
+        let mut asked = Vec::new();
+        let mut fails = |programs: &[Program]| {
+            asked.push(programs.to_vec());
+            Ok::<_, std::convert::Infallible>(programs.iter().map(&is_failing).collect())
+        };
+        let Ok(small) = minimise(start, &mut fails);
+        (asked, small)
+    }
+
+    fn share(variable: usize) -> Step {
+        Step::Share { variable, factor: 1, offset: 0 }
+    }
+
+    /// Of three steps, the third goes. What was asked before is not asked again in the same round, and a round in
+    /// which nothing goes is the last.
+    #[test]
+    fn each_round_goes_on_where_something_went() {
+        let [a, b, c] = [0, 1, 2].map(share);
+        let of = |steps: &[&Step]| Program { seed: 1, steps: steps.iter().copied().cloned().collect() };
+        let needed = |program: &Program| program.steps.contains(&a) && program.steps.contains(&b);
+        let (groups, small) = asked(&of(&[&a, &b, &c]), needed);
+        assert_eq!(small, of(&[&a, &b]));
+        let first = vec![of(&[&b, &c]), of(&[&a, &c]), of(&[&a, &b])];
+        assert_eq!(groups, [first, vec![of(&[&b]), of(&[&a])]]);
+    }
+
+    #[test]
+    fn candidates_are_asked_about_in_groups_of_sixteen() {
+        let steps: Vec<Step> = (0..40).map(share).collect();
+        let start = made_of(&steps);
+        let (groups, small) = asked(&start, |_| false);
+        assert_eq!(small, start);
+        assert_eq!(groups.iter().map(Vec::len).collect::<Vec<_>>(), [16, 16, 8]);
+        let without = |at: usize| made_of(&[&steps[..at], &steps[at + 1..]].concat());
+        assert_eq!(groups.concat(), (0..40).map(without).collect::<Vec<_>>());
+    }
+
+    /// A step that can only go once a statement of another has gone does go.
+    #[test]
+    fn what_a_later_change_allows_is_done_in_the_next_round() {
+        let start = made_of(&[phase(Call::Inline, &[named(0)]), phase(Call::Inline, &[named(1)])]);
+        let fails = |program: &Program| match program.steps.as_slice() {
+            [Step::Phase(only)] => only.body.is_empty(),
+            steps => steps.len() == 2,
+        };
+        assert_eq!(asked(&start, fails).1, made_of(&[phase(Call::Inline, &[])]));
     }
 }

@@ -368,3 +368,6 @@ fn key(finding: &Finding) -> Key {
     let offset = finding.place.as_ref().and_then(|place| place.offset);
     (finding.rule.clone(), offset, finding.register.clone())
 }
+
+#[cfg(test)]
+mod tests;

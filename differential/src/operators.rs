@@ -217,3 +217,75 @@ pub const GATHERINGS: &[&str] = &[
 pub const ATOMICS: &[&str] = &["add", "sub", "and", "or", "xor", "min", "max"];
 /// Types that `min` and `max` support, and types of the others.
 pub const ATOMIC_TYPES: [Type; 4] = [U32, U64, I32, I64];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::HEADER;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn an_operation_is_found_by_its_result() {
+        let mut found = 0;
+        for kind in Type::ALL {
+            let of_kind = operators_of(kind);
+            assert!(
+                !of_kind.is_empty() && of_kind.iter().all(|operator| operator.result == kind),
+                "{kind:?}"
+            );
+            found += of_kind.len();
+        }
+        assert_eq!(found, OPERATORS.len());
+        assert_eq!(OPERATORS.iter().map(|operator| &operator.name).collect::<BTreeSet<_>>().len(), found);
+    }
+
+    /// All integers into one another and into f32 and f64; floats as the header has them.
+    #[test]
+    fn a_conversion_is_between_two_types() {
+        let conversions: BTreeSet<(Type, Type)> = OPERATORS
+            .iter()
+            .filter(|operator| operator.name.starts_with("to_"))
+            .map(|operator| (operator.result, operator.operands[0]))
+            .collect();
+        for operand in INTEGERS {
+            for result in INTEGERS {
+                assert_eq!(
+                    conversions.contains(&(result, operand)),
+                    result != operand,
+                    "{result:?} {operand:?}"
+                );
+            }
+            assert!([F32, F64].iter().all(|result| conversions.contains(&(*result, operand))));
+        }
+        assert_eq!(conversions.len(), 6 * 7 + CONVERSIONS.len());
+        assert!(conversions.iter().all(|(result, operand)| result != operand));
+    }
+
+    #[test]
+    fn wide_integers_do_not_saturate() {
+        let saturating: BTreeSet<&str> = OPERATORS
+            .iter()
+            .filter(|operator| operator.name.starts_with("addsat") || operator.name.starts_with("subsat"))
+            .map(|operator| operator.name.as_str())
+            .collect();
+        let expected =
+            ["u8", "u16", "i32", "u32"].map(|kind| [format!("addsat_{kind}"), format!("subsat_{kind}")]);
+        assert_eq!(saturating, expected.iter().flatten().map(String::as_str).collect());
+    }
+
+    /// Of those that the header does not make by macros of a type.
+    #[test]
+    fn single_operations_are_functions_of_the_header_with_these_types() {
+        let mut found = 0;
+        for (stem, result, operands) in SINGLE {
+            let start = format!("{} {stem}_{}(", result.name(), result.name());
+            let Some((_, rest)) = HEADER.split_once(&start) else { continue };
+            let parameters = rest.split_once(')').unwrap().0.split(',');
+            let types: Vec<&str> = parameters.filter_map(|one| one.split_whitespace().next()).collect();
+            let expected: Vec<&str> = operands.iter().map(|kind| kind.name()).collect();
+            assert_eq!(types, expected, "{start}");
+            found += 1;
+        }
+        assert!(found > SINGLE.len() / 2, "{found}");
+    }
+}

@@ -266,3 +266,139 @@ impl Program {
         self.steps.len() + statements + expressions
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn number(number: u64) -> Expression {
+        Expression::Constant(Type::U32, number)
+    }
+
+    fn sum(one: Expression, other: Expression) -> Expression {
+        let add = crate::operators::OPERATORS.iter().find(|operator| operator.name == "add_u32");
+        Expression::Operation(add.unwrap(), vec![one, other])
+    }
+
+    /// Each kind of expression once, with constants numbered from top to bottom.
+    fn value() -> Expression {
+        let load = Expression::Load(Place::Shared, Type::U32, Box::new(number(1)));
+        let quad = Expression::LoadQuad(Box::new([number(2), Expression::Variable(0)]));
+        let either = Expression::LoadEither(Box::new([Expression::Item, number(3)]));
+        let private = Expression::Private(Box::new(sum(number(4), Expression::Counter(0))));
+        sum(sum(load, quad), sum(either, private))
+    }
+
+    /// Each kind of statement once; those in others have the numbers after those before them.
+    fn program() -> Program {
+        let assign = |from| Statement::Assign(0, number(from));
+        let then = vec![Statement::Store(Type::U32, number(11), number(12))];
+        let otherwise = vec![Statement::StoreQuad(number(13), [number(14), number(15)]), assign(16)];
+        let arms = vec![vec![assign(31)], vec![Statement::StorePrivate(number(32), number(33))], Vec::new()];
+        let inner = Statement::Switch(number(21), arms);
+        let body = vec![
+            Statement::If(number(10), then, otherwise),
+            Statement::Loop(
+                0,
+                number(20),
+                vec![inner, Statement::Atomic("add", Type::U32, number(22), number(23))],
+            ),
+        ];
+        let phase = |body| Step::Phase(Phase { call: Call::Inline, private_words: 16, body });
+        let share = Step::Share { variable: 0, factor: 1, offset: 0 };
+        Program { seed: 1, steps: vec![phase(body), share, phase(vec![assign(40)])] }
+    }
+
+    #[test]
+    fn operands_are_what_stands_directly_below() {
+        let [a, b] = [1, 2].map(number);
+        for (expression, operands) in [
+            (sum(a.clone(), b.clone()), vec![a.clone(), b.clone()]),
+            (Expression::Load(Place::Input, Type::F64, Box::new(a.clone())), vec![a.clone()]),
+            (Expression::Private(Box::new(b.clone())), vec![b.clone()]),
+            (Expression::LoadQuad(Box::new([a.clone(), b.clone()])), vec![a.clone(), b.clone()]),
+            (Expression::LoadEither(Box::new([b.clone(), a.clone()])), vec![b, a.clone()]),
+            (a, Vec::new()),
+            (Expression::Variable(3), Vec::new()),
+            (Expression::Counter(1), Vec::new()),
+            (Expression::Item, Vec::new()),
+        ] {
+            assert_eq!(expression.operands(), operands);
+        }
+    }
+
+    #[test]
+    fn a_value_has_the_type_of_what_it_is() {
+        let wide = Expression::Load(Place::Input, Type::F64, Box::new(number(1)));
+        assert_eq!((wide.result(), Expression::Constant(Type::I64, 1).result()), (Type::F64, Type::I64));
+        let bits = crate::operators::OPERATORS.iter().find(|operator| operator.name == "bits_f16").unwrap();
+        assert_eq!(Expression::Operation(bits, vec![Expression::Variable(15)]).result(), Type::U16);
+        for (variable, kind) in [(0, Type::U32), (5, Type::I32), (9, Type::U16), (15, Type::F16)] {
+            assert_eq!(Expression::Variable(variable).result(), kind);
+        }
+        let pair = || Box::new([number(1), wide.clone()]);
+        for word in [
+            Expression::Counter(0),
+            Expression::Item,
+            Expression::LoadQuad(pair()),
+            Expression::LoadEither(pair()),
+            Expression::Private(Box::new(wide.clone())),
+        ] {
+            assert_eq!(word.result(), Type::U32, "{word:?}");
+        }
+    }
+
+    fn constants(visit: impl FnOnce(&mut dyn FnMut(&mut Expression))) -> Vec<u64> {
+        let mut seen = Vec::new();
+        visit(&mut |expression| {
+            if let Expression::Constant(_, number) = expression {
+                seen.push(*number);
+            }
+        });
+        seen
+    }
+
+    #[test]
+    fn every_expression_is_visited_once_and_parents_come_first() {
+        let mut value = value();
+        assert_eq!(constants(|visit| value.visit_mut(visit)), [1, 2, 3, 4]);
+        let mut order = Vec::new();
+        sum(number(1), sum(number(2), number(3))).visit_mut(&mut |one| order.push(one.operands().len()));
+        assert_eq!(order, [2, 0, 2, 0, 0]);
+        // A list's own expressions come before those of lists in it.
+        let expected = [10, 20, 11, 12, 13, 14, 15, 16, 21, 22, 23, 31, 32, 33, 40];
+        assert_eq!(constants(|visit| program().visit_expressions(visit)), expected);
+    }
+
+    #[test]
+    fn what_a_visit_changes_stays_changed() {
+        let mut changed = program();
+        changed.visit_expressions(&mut |expression| *expression = Expression::Item);
+        assert!(constants(|visit| changed.visit_expressions(visit)).is_empty());
+        changed.visit_blocks(&mut |block| block.truncate(1));
+        let mut lengths = Vec::new();
+        changed.visit_blocks(&mut |block| lengths.push(block.len()));
+        assert_eq!(lengths, [1, 1, 1, 1]);
+    }
+
+    #[test]
+    fn every_list_of_statements_is_visited_once() {
+        let mut lengths = Vec::new();
+        program().visit_blocks(&mut |block| lengths.push(block.len()));
+        // The phase, both sides of the condition, the body of the loop, the arms in it, and the other phase.
+        assert_eq!(lengths, [2, 1, 2, 2, 1, 1, 0, 1]);
+    }
+
+    #[test]
+    fn a_size_counts_steps_statements_and_expressions() {
+        assert_eq!(program().size(), 3 + 10 + 15);
+        assert_eq!(Program { seed: 1, steps: Vec::new() }.size(), 0);
+        let mut one = program();
+        one.steps.truncate(2);
+        one.visit_blocks(&mut |block| block.truncate(0));
+        assert_eq!(one.size(), 2);
+        one.visit_blocks(&mut |block| block.push(Statement::Assign(0, value())));
+        // Three sums, four loads, their six operands, and the two of the sum among these.
+        assert_eq!(one.size(), 2 + 1 + 15);
+    }
+}

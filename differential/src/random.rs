@@ -44,13 +44,25 @@ impl Random {
 mod tests {
     use super::*;
 
-    /// From the published reference code: splitmix64 of seed 0 fills the state, then two steps of xoshiro256**.
+    /// From the published reference code: splitmix64 of seed 0 fills the state, then ten steps of xoshiro256**.
     #[test]
     fn the_sequence_is_the_published_one() {
         let random = Random::new(0);
         assert_eq!(random.state[..2], [0xE220_A839_7B1D_CDAF, 0x6E78_9E6A_A1B9_65F4]);
         let mut random = Random { state: [1, 2, 3, 4] };
-        assert_eq!([random.bits(), random.bits(), random.bits()], [11520, 0, 1_509_978_240]);
+        let published = [
+            11_520,
+            0,
+            1_509_978_240,
+            1_215_971_899_390_074_240,
+            1_216_172_134_540_287_360,
+            607_988_272_756_665_600,
+            16_172_922_978_634_559_625,
+            8_476_171_486_693_032_832,
+            10_595_114_339_597_558_777,
+            2_904_607_092_377_533_576,
+        ];
+        assert_eq!([(); 10].map(|()| random.bits()), published);
     }
 
     #[test]
@@ -59,5 +71,26 @@ mod tests {
         let mut seen = [0; 5];
         (0..1000).for_each(|_| seen[random.below(5) as usize] += 1);
         assert!(seen.iter().all(|count| (120..280).contains(count)), "{seen:?}");
+    }
+
+    #[test]
+    fn one_in_some_is_true_as_often() {
+        let mut random = Random::new(3);
+        for times in [1, 2, 5, 16] {
+            let count = (0..16_000).filter(|_| random.one_in(times)).count();
+            let expected = 16_000 / times as usize;
+            assert!(
+                (expected * 9 / 10..=expected * 11 / 10).contains(&count),
+                "{count} of 16000, 1 in {times}"
+            );
+        }
+    }
+
+    #[test]
+    fn every_element_is_chosen() {
+        let mut random = Random::new(4);
+        let mut seen = [0; 4];
+        (0..1000).for_each(|_| seen[*random.choose(&[0, 1, 2, 3])] += 1);
+        assert!(seen.iter().all(|count| (190..310).contains(count)), "{seen:?}");
     }
 }

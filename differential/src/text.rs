@@ -205,3 +205,6 @@ impl fmt::Display for Text<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

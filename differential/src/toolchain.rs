@@ -263,3 +263,78 @@ pub(crate) fn seeds(programs: &[Program]) -> String {
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), DifferentialError> {
     std::fs::write(path, bytes).map_err(|source| DifferentialError::File { path: path.into(), source })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Four levels in turn, each without a line table, then each with one.
+    #[test]
+    fn a_seed_decides_how_its_program_is_compiled() {
+        let texts = (0..9).map(|seed| Build::of_seed(Compiler::Clang22, seed).to_string());
+        let expected = ["-O0", "-O1", "-O2", "-O3", "-O0 -g", "-O1 -g", "-O2 -g", "-O3 -g", "-O0"];
+        assert_eq!(texts.collect::<Vec<String>>(), expected.map(|flags| format!("clang-22 {flags}")));
+        let build = Build::of_seed(Compiler::Clang19, u64::MAX);
+        assert_eq!(build, Build { compiler: Compiler::Clang19, optimisation: 3, has_lines: true });
+    }
+
+    /// The number behind `NAME = ` of the header.
+    fn of_header(name: &str) -> usize {
+        let (_, rest) = HEADER.split_once(&format!(" {name} = ")).unwrap();
+        rest.split(|one: char| !one.is_ascii_digit()).next().unwrap().parse().unwrap()
+    }
+
+    /// Buffers are as long as the header says: results, then for each step of the grid its results, words for control,
+    /// flags and data.
+    #[test]
+    fn a_shape_has_the_sizes_of_the_header() {
+        let (steps, group) = (of_header("STEPS_MAX"), of_header("GROUP"));
+        // The last name of the list of kinds is their number. Each has words of 8 and of 4 bytes.
+        let kinds =
+            HEADER.split_once(", ACC_KINDS }").unwrap().0.rsplit('{').next().unwrap().split(',').count();
+        let sums = kinds * of_header("ACC_WORDS") * (8 + 4);
+        let compared = sums + steps * group * 4;
+        for (items, is_wave64, lanes) in [(64, false, 32), (256, true, 64), (65_536, false, 32)] {
+            let shape = Shape::new(items, is_wave64).unwrap();
+            let items = items as usize;
+            assert_eq!((shape.items() as usize, shape.wave_lanes()), (items, lanes));
+            assert_eq!((shape.in_bytes(), shape.out_bytes()), (64 * items, of_header("OUT_BYTES") * items));
+            assert_eq!(shape.result_bytes(), shape.out_bytes() + compared);
+            let of_step = of_header("CONTROL_WORDS") * 4 + items * 4 + items * 16;
+            assert_eq!(shape.accumulator_bytes(), compared + steps * of_step);
+        }
+        let of_mutants = [false, true].map(|is_wave64| Shape::of_mutants(is_wave64).wave_lanes());
+        assert_eq!(of_mutants, [32, 64]);
+    }
+
+    #[test]
+    fn numbers_of_inputs_are_powers_of_two_that_fill_groups() {
+        for inputs in [64, 128, 65_536] {
+            assert!(Shape::new(inputs, false).is_ok(), "{inputs}");
+        }
+        for inputs in [0, 1, 32, 63, 65, 96, 65_535, 131_072] {
+            let error = Shape::new(inputs, false).unwrap_err().to_string();
+            assert_eq!(error, format!("{inputs} inputs: it must be a power of two from 64 to 65536"));
+        }
+    }
+
+    #[test]
+    fn a_folder_with_the_header_is_there_as_long_as_its_toolchain() {
+        let shape = Shape::new(64, false).unwrap();
+        let [one, other] = [(); 2].map(|()| Toolchain::new(shape).unwrap());
+        let (folder, others) = (one.folder.clone(), other.folder.clone());
+        assert_ne!(folder, others);
+        assert_eq!(std::fs::read_to_string(folder.join("differential.h")).unwrap(), HEADER);
+        drop(one);
+        assert!(!folder.exists() && others.exists());
+        drop(other);
+        assert!(!others.exists());
+    }
+
+    #[test]
+    fn seeds_are_listed_in_order() {
+        let program = |seed| Program { seed, steps: Vec::new() };
+        assert_eq!(seeds(&[3, 1, 20].map(program)), "3, 1, 20");
+        assert_eq!(seeds(&[]), "");
+    }
+}
