@@ -71,8 +71,9 @@ impl Verdict {
             Verdict::Differs(_) => "different results".into(),
             Verdict::Breaks(breach) => kind_of(&breach.finding),
             Verdict::Fault(text) => {
-                let last = text.rsplit(" : ").next().unwrap_or(text);
-                let kept: Vec<&str> = last.split(' ').filter(|word| !is_number(word)).collect();
+                // The device's log names the place, what went wrong there, and the instruction.
+                let what = text.split(" : ").nth(1).unwrap_or(text);
+                let kept: Vec<&str> = what.split(' ').filter(|word| !is_number(word)).collect();
                 format!("fault: {}", kept.join(" "))
             }
         }
@@ -93,7 +94,7 @@ pub fn kind_of(finding: &Finding) -> String {
 
 /// Whether a word of a report differs from fault to fault: a number or words of an instruction.
 fn is_number(word: &str) -> bool {
-    let digits = word.trim_matches(['[', ']', ',', ';', '.']).trim_start_matches("0x");
+    let digits = word.trim_matches(['[', ']', ',', ';', ':', '.']).trim_start_matches("0x");
     !digits.is_empty() && digits.chars().all(|digit| digit.is_ascii_hexdigit())
 }
 
@@ -254,12 +255,24 @@ mod tests {
         assert_eq!((found.item, found.what.as_str()), (Some(2), "eight bytes at 8 of the stores"));
     }
 
+    /// By what went wrong: neither by its place nor by the registers of the instruction.
     #[test]
     fn faults_are_counted_by_kind() {
-        let fault =
-            "pc=0x200024 (+0x24) lane=3 : v_foo_b32 [d6130008, 240e0b06] is not executed by this device";
-        let kind = Verdict::Fault(fault.into()).kind();
-        assert_eq!(kind, "fault: v_foo_b32 is not executed by this device");
+        let kind = |what: &str| {
+            let first = format!("kind=wave pc=0x200024 (+0x24) lane=3 : {what} : v_foo_b32 v1, v2");
+            [first.clone(), format!("{first}; kind=wave pc=0x300 : the wave halted itself : s_sethalt 1")]
+                .map(|text| Verdict::Fault(text).kind())
+        };
+        for (what, expected) in [
+            (
+                "v_foo_b32 [d6130008, 240e0b06] is not executed by this device",
+                "fault: v_foo_b32 is not executed by this device",
+            ),
+            ("s_trap 2 without a trap handler", "fault: s_trap without trap handler"),
+            ("page fault at 0x7f25fd08d400: not mapped", "fault: page fault at not mapped"),
+        ] {
+            assert_eq!(kind(what), [expected; 2]);
+        }
     }
 
     fn finding(rule: &str, what: &str) -> Finding {

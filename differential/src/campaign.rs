@@ -173,8 +173,7 @@ fn is_own_result(
     build: Build,
     verdict: &Verdict,
 ) -> Result<bool, DifferentialError> {
-    let is_candidate = build.compiler == Compiler::Clang19 && build.optimisation > 0;
-    if !is_candidate || !matches!(verdict, Verdict::Differs(_)) {
+    if build.compiler != Compiler::Clang19 || !matches!(verdict, Verdict::Differs(_)) {
         return Ok(false);
     }
     for other in [Build { optimisation: 0, ..build }, Build { compiler: Compiler::Clang22, ..build }] {

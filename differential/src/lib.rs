@@ -29,3 +29,7 @@ mod share;
 pub mod text;
 pub mod toolchain;
 pub mod types;
+
+#[cfg(test)]
+#[path = "../tests/object/mod.rs"]
+mod object;

@@ -235,3 +235,6 @@ fn open_checking(seed: u64) -> Result<(Device, std::sync::Arc<VirtualGpu>), Diff
     let device = zrt_bringup::open_over(&process, &options)?;
     Ok((device, board))
 }
+
+#[cfg(test)]
+mod tests;

@@ -171,3 +171,49 @@ fn code_of_other_programs_is_no_subject() {
     assert_eq!(offsets(0), words(&[0..0x40, 0x100..0x120, 0x180..0x188]));
     assert_eq!(offsets(1), words(&[0x120..0x160, 0x200..0x300]));
 }
+
+#[test]
+fn waves_meet_in_what_a_group_or_the_grid_does_together() {
+    let order = "none";
+    assert!(meets(&Step::Share { variable: 0, factor: 1, offset: 0 }));
+    assert!(meets(&Step::ShareAtomic { operation: "add", value: 0, index: 1 }));
+    assert!(meets(&Step::Together { operation: "REDUCE", to: 0, from: 1, order, number: 2 }));
+    assert!(!meets(&Step::Cross { operation: "ballot", to: 0, from: 1, index: 2, immediate: 3 }));
+    assert!(!meets(&empty(1).steps[0]));
+}
+
+#[test]
+fn a_launch_differs_if_it_faults_or_has_other_results() {
+    let host = vec![0; Shape::of_mutants(false).result_bytes()];
+    let difference = |outcome| {
+        let checked = Checked { schedule: 3, outcome, findings: Vec::new() };
+        campaign(1).difference(&checked, &host)
+    };
+    assert_eq!(difference(Outcome::Ran(host.clone())), None);
+    let wrong = [&[7], &host[1..]].concat();
+    let text =
+        "schedule 3: input 0: variable u32_0 is 0x7 on the device and 0x0 on the host; 1 results differ";
+    assert_eq!(difference(Outcome::Ran(wrong)).as_deref(), Some(text));
+    let text = "schedule 3: it does not end: it hangs";
+    assert_eq!(difference(Outcome::Fault("it hangs".into())).as_deref(), Some(text));
+}
+
+/// Findings are the same if rule, place and register are; how often and by whom does not matter.
+#[test]
+fn a_finding_is_known_by_its_rule_its_place_and_its_register() {
+    let place = |offset| {
+        let (kernel, source, source_text) = (None, None, None);
+        zrt_device::Place { pc: offset, kernel, offset: Some(offset), source, source_text }
+    };
+    let one = Finding {
+        rule: "race".into(),
+        place: Some(place(8)),
+        register: Some("v1".into()),
+        ..Finding::default()
+    };
+    assert_eq!(key(&Finding { count: 9, wave: 3, what: "w".into(), ..one.clone() }), key(&one));
+    assert_ne!(key(&Finding { rule: "bounds".into(), ..one.clone() }), key(&one));
+    assert_ne!(key(&Finding { place: Some(place(12)), ..one.clone() }), key(&one));
+    assert_ne!(key(&Finding { register: None, ..one.clone() }), key(&one));
+    assert_ne!(key(&Finding { place: None, ..one.clone() }), key(&one));
+}
