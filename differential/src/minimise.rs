@@ -382,7 +382,7 @@ mod tests {
         ] {
             assert_eq!(simpler(&leaf), [zero(kind)], "{leaf:?}");
         }
-        let narrow = apply("to_u32_from_u64", &[wide.clone()]);
+        let narrow = apply("to_u32_from_u64", std::slice::from_ref(&wide));
         let sum = apply("add_u32", &[narrow.clone(), Expression::Item]);
         assert_eq!(
             simpler(&apply("xor_u32", &[sum.clone(), word_0.clone()])),

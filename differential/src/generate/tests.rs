@@ -1,3 +1,5 @@
+//! What programs and inputs of many seeds have, how often, and within which limits.
+
 use super::*;
 use std::collections::{BTreeMap, BTreeSet};
 

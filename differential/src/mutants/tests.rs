@@ -1,11 +1,10 @@
-use super::*;
-use crate::program::{Call, Phase};
-use elf_file::{ALLOC, Content, EXECUTE, ElfFile, PROGBITS, descriptor};
-use zrt_loader::RawOptions;
+//! Reports of made-up outcomes, and mutants of code that is written down here. Words of llvm-mc 22.
 
-#[path = "../../../loader/tests/data/elf_file.rs"]
-#[allow(dead_code)]
-mod elf_file;
+use super::*;
+use crate::object::elf_file::{ALLOC, Content, EXECUTE, ElfFile, PROGBITS, descriptor};
+use crate::object::symbol;
+use crate::program::{Call, Phase};
+use zrt_loader::RawOptions;
 
 fn judged(class: Class, fate: Fate) -> Judged {
     let build = Build { compiler: Compiler::Clang22, optimisation: 1, has_lines: true };
@@ -61,7 +60,7 @@ fn code(words: &[u32]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
-/// Words of llvm-mc 22: an instruction for each class.
+/// An instruction for each class.
 #[rustfmt::skip]
 const EACH_CLASS: [u32; 16] = [
     0xBFC0_0000,                           // s_wait_loadcnt 0x0: to be removed, or raised
@@ -154,9 +153,7 @@ fn code_of_other_programs_is_no_subject() {
         ("p0.kd", data, 0, 1, 64),
         ("p1.kd", data, 64, 1, 64),
     ] {
-        file.symbol(name, section, value, kind);
-        let size_at = file.symbols.len() - 8;
-        file.symbols[size_at..].copy_from_slice(&bytes.to_le_bytes());
+        symbol(&mut file, name, section, value, (kind, bytes));
     }
     let loaded = zrt_loader::Program::parse(&file.bytes()).unwrap();
     let build = Build { compiler: Compiler::Clang22, optimisation: 0, has_lines: false };

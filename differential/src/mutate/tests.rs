@@ -1,3 +1,5 @@
+//! Changes of single instructions, and explanations of waits by what stands around them.
+
 use super::*;
 
 /// Words of llvm-mc 19.

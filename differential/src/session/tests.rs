@@ -1,4 +1,4 @@
-//! Words of llvm-mc 22.
+//! Kernels that are written down here, on devices of their own. Words of llvm-mc 22.
 
 use super::*;
 use crate::object::{Needs, object};

@@ -1,3 +1,5 @@
+//! Texts of programs that have each construct, as a whole.
+
 use super::*;
 use crate::operators::OPERATORS;
 

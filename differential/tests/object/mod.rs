@@ -2,7 +2,7 @@
 
 #[allow(dead_code)]
 #[path = "../../../loader/tests/data/elf_file.rs"]
-mod elf_file;
+pub mod elf_file;
 
 use elf_file::{ALLOC, Content, EXECUTE, ElfFile, PROGBITS, descriptor};
 
@@ -43,7 +43,8 @@ pub fn object(kernels: usize, code: &[u32], needs: Needs) -> Vec<u8> {
     file.bytes()
 }
 
-fn symbol(file: &mut ElfFile, name: &str, section: usize, value: u64, (kind, bytes): (u8, u64)) {
+/// Adds a symbol with a kind and a length.
+pub fn symbol(file: &mut ElfFile, name: &str, section: usize, value: u64, (kind, bytes): (u8, u64)) {
     file.symbol(name, section, value, kind);
     let size_at = file.symbols.len() - 8;
     file.symbols[size_at..].copy_from_slice(&bytes.to_le_bytes());
