@@ -4,7 +4,7 @@
 //! Contract: each function returns the correctly rounded result (for sine and cosine, of a value with about 50
 //! correct bits), with denormals flushed as the reference says, and the same on every host. [`biased`] then moves
 //! it by the device's configured error: no kernel may depend on it.
-//! Cost: 2 to 40 ns per lane; one result in a million takes the slow path (about 1 µs).
+//! Cost: 2 to 40 ns per lane; one exponential or reciprocal root in a million takes the slow path (about 1 µs).
 
 use super::{DOUBLE_NAN, HALF_NAN, SINGLE_NAN, double_to_half, half_to_single};
 
@@ -15,9 +15,8 @@ const TAIL_BITS: u32 = 29;
 const GUARD: u64 = 64;
 /// ln 2 as an unevaluated sum.
 const LN_2: Pair = Pair(f64::from_bits(0x3FE6_2E42_FEFA_39EF), f64::from_bits(0x3C7A_BC9E_3B39_803F));
-/// 2 / ln 2 as an unevaluated sum.
-const TWO_OVER_LN_2: Pair =
-    Pair(f64::from_bits(0x4007_1547_652B_82FE), f64::from_bits(0x3C87_77D0_FFDA_0D24));
+/// 2 / ln 2.
+const TWO_OVER_LN_2: f64 = f64::from_bits(0x4007_1547_652B_82FE);
 
 /// Moves an f32 result by `bias` units in the last place, if it stays a normal number.
 #[inline(always)]
@@ -97,9 +96,10 @@ pub fn exponential<const N: usize>(x: [u32; N]) -> [u32; N] {
     result
 }
 
-/// log2(x).
+/// log2(x). No estimate needs a decision: they are accurate to one unit of the last place of f64, and no logarithm of
+/// an f32 lies within two of the midpoint of two f32 (found by trying all of them).
 #[inline(always)]
-pub fn logarithm<const N: usize>(x: [u32; N]) -> [u32; N] {
+pub fn logarithm<const N: usize>(mut x: [u32; N]) -> [u32; N] {
     let estimate = |x: u32| {
         let x = flush(x);
         let (exponent, mantissa) = split(f64::from(f32::from_bits(x)));
@@ -108,13 +108,10 @@ pub fn logarithm<const N: usize>(x: [u32; N]) -> [u32; N] {
         let positive = if x >= 0x7F80_0000 { special } else { finite };
         if x & 0x7FFF_FFFF == 0 { f64::NEG_INFINITY } else { positive }
     };
-    rows(x, estimate, |x, middle| {
-        let (exponent, mantissa) = split(f64::from(f32::from_bits(flush(x))));
-        let Pair(high, low) = log2_near_one_pair(mantissa);
-        let (sum, error) = two_sum(exponent, high);
-        let beyond = (sum - middle) + (error + low);
-        if middle < 0.0 { beyond < 0.0 } else { beyond > 0.0 }
-    })
+    for value in &mut x {
+        *value = canonical(estimate(*value) as f32);
+    }
+    x
 }
 
 /// sin(2πx).
@@ -332,16 +329,15 @@ fn log2_near_one(m: f64) -> f64 {
         k -= 1;
         sum = sum * square + INVERSE_ODD[k];
     }
-    s * sum * TWO_OVER_LN_2.0
+    s * sum * TWO_OVER_LN_2
 }
 
 /// sin (quarter 0) or cos (quarter 1) of x turns.
 #[inline(always)]
 fn turn(x: f64, quarter: u64) -> f64 {
-    // Adding 1.5 · 2^52 rounds to an integer and leaves it in the low bits. An f32 beyond 2^51 has no fraction.
+    // Adding 1.5 · 2^52 rounds to an integer and leaves it in the low bits. An f32 that is too large for that has no
+    // fraction, and nothing is left of it.
     const ROUND: f64 = 6_755_399_441_055_744.0;
-    let source = x;
-    let x = if x.abs() < 1.0e15 { x } else { x * 0.0 };
     let turns = x - ((x + ROUND) - ROUND);
     let nearest = turns * 4.0 + ROUND;
     let angle = (turns * 4.0 - (nearest - ROUND)) * core::f64::consts::FRAC_PI_2;
@@ -358,7 +354,7 @@ fn turn(x: f64, quarter: u64) -> f64 {
     let chosen = if quarter & 1 == 0 { angle * sine } else { cosine };
     let signed = if quarter & 2 == 0 { chosen } else { -chosen };
     // The sine of -0 is -0; zeros at other multiples of half a turn are exact too, and positive.
-    let zero = if source == 0.0 { source } else { 0.0 };
+    let zero = if x == 0.0 { x } else { 0.0 };
     if quarter & 1 == 0 && angle == 0.0 { zero } else { signed }
 }
 
@@ -402,17 +398,6 @@ fn two_to_the_pair(f: f64) -> Pair {
         sum = Pair(1.0, 0.0).plus(t.times(sum).over(f64::from(k)));
     }
     sum
-}
-
-/// log2(m) for m between √½ and √2, to about 100 bits.
-fn log2_near_one_pair(m: f64) -> Pair {
-    let s = Pair(m - 1.0, 0.0).over(m + 1.0);
-    let square = s.times(s);
-    let mut sum = Pair(0.0, 0.0);
-    for k in (0..=22).rev() {
-        sum = sum.times(square).plus(Pair(1.0, 0.0).over(f64::from(2 * k + 1)));
-    }
-    s.times(sum).times(TWO_OVER_LN_2)
 }
 
 #[cfg(test)]

@@ -470,3 +470,40 @@ fn what_lies_far_below_is_not_lost() {
     assert_eq!(multiply_add(DOUBLE, [tie + 1, one, one], DEFAULT), one + 1, "just above the tie");
     assert_eq!(add(DOUBLE, one + 1, tie, DEFAULT), one + 2);
 }
+
+/// The last bit that stands for all that was lost is set if it is set already, too.
+#[test]
+fn a_sticky_bit_is_not_lost_where_a_number_ends() {
+    let bits = |value: f32| u64::from(value.to_bits());
+    // (1 + 2^-12)² is halfway between two f32; the addend reaches 125 places below, with its first bit only.
+    let (factor, tie) = (1.0 + 2f32.powi(-12), 1.0 + 2f32.powi(-11));
+    let addend = 2f32.powi(-125).next_up();
+    for (sign, sum) in [(0, tie.next_up()), (1 << 31, tie)] {
+        let sources = [bits(factor), bits(factor), bits(addend) | sign];
+        assert_eq!(multiply_add(SINGLE, sources, DEFAULT), bits(sum), "{sign:#x}");
+    }
+    assert_eq!(multiply_add(SINGLE, [bits(factor), bits(factor), 0], DEFAULT), bits(tie), "to even");
+    // A sum with a carry, all of which but the carry lies below the smallest number: 2.5, 2 and 1.5 times 2^-151.
+    for (addend, expected) in [(1.5, 1), (1.0, 0), (0.5, 0)] {
+        let sources = [2f32.powi(-87), 1.0, addend * 2f32.powi(-87)].map(bits);
+        assert_eq!(multiply_add_scaled(SINGLE, sources, -64, DEFAULT), expected, "{addend}");
+    }
+}
+
+#[test]
+fn sums_of_infinities_depend_on_their_signs() {
+    for format in [HALF, SINGLE, DOUBLE] {
+        let (plus, sign) =
+            (format.infinity(), format.infinity() + (format.infinity() & !(format.infinity() << 1)));
+        let minus = plus | sign;
+        for (a, b, sum) in [
+            (plus, plus, plus),
+            (minus, minus, minus),
+            (plus, minus, format.nan()),
+            (minus, plus, format.nan()),
+        ] {
+            assert_eq!(add(format, a, b, DEFAULT), sum, "{a:#x} {b:#x}");
+        }
+        assert_eq!([add(format, minus, 1, DEFAULT), add(format, sign, plus, DEFAULT)], [minus, plus]);
+    }
+}

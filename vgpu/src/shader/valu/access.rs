@@ -58,8 +58,9 @@ impl Adjust {
         bits >> self.shift & self.keep ^ self.flip
     }
 
+    /// A source that is shifted is a half, of which less is kept.
     fn changes_nothing(self) -> bool {
-        self.shift == 0 && self.keep == u32::MAX && self.flip == 0
+        self.keep == u32::MAX && self.flip == 0
     }
 }
 
@@ -143,7 +144,7 @@ impl<'a> View<'a> {
     }
 }
 
-/// Both dwords of a 64-bit source before adjustment.
+/// Both dwords of a 64-bit source before adjustment. No operation with a lane select has one.
 #[inline(always)]
 pub(super) fn raw_wide_source<'a>(
     wave: &'a Wave,
@@ -151,9 +152,7 @@ pub(super) fn raw_wide_source<'a>(
     index: usize,
     room: &'a mut [Row; 2],
 ) -> [&'a Row; 2] {
-    if let (Source::Vector(register), true) =
-        (op.sources[index], index != 0 || Packed(op.modifiers).lanes() == LANES_NONE)
-    {
+    if let Source::Vector(register) = op.sources[index] {
         return [&wave.vector[register as usize], &wave.vector[register.wrapping_add(1) as usize]];
     }
     *room = fetch_raw_wide(wave, op, index);
@@ -200,12 +199,7 @@ pub(super) fn fetch_wide(wave: &Wave, op: &MicroOp, index: usize) -> [Row; 2] {
 fn fetch_raw_wide(wave: &Wave, op: &MicroOp, index: usize) -> [Row; 2] {
     match op.sources[index] {
         Source::Vector(register) => {
-            let pair = [&wave.vector[register as usize], &wave.vector[register.wrapping_add(1) as usize]];
-            let mut rows = [Row([0; LANES]); 2];
-            for (row, room) in pair.into_iter().zip(&mut rows) {
-                if index == 0 { select_lanes(wave, op, row, room) } else { *room = *row }
-            }
-            rows
+            [wave.vector[register as usize], wave.vector[register.wrapping_add(1) as usize]]
         }
         Source::Scalar(code) => [splat(read_scalar(wave, code)), splat(read_scalar_high(wave, code))],
         Source::Constant(value) => [splat(value), splat(op.wide[index])],

@@ -94,9 +94,9 @@ impl Operation for DivisionScale {
             }
         }
         let modifiers = Packed(op.modifiers);
-        // The scaled source may be a denormal that MODE flushes.
+        // The scaled source may be a denormal that MODE flushes; only then is a result multiplied, too.
         let flushes = ModeFields::SINGLE.deviates(wave.mode);
-        if unusual != 0 || flushes || modifiers.clamp() || modifiers.omod() != 0 {
+        if unusual != 0 || flushes || modifiers.clamp() {
             return division_scale(wave, op);
         }
         commit(wave, op, &source);

@@ -42,13 +42,12 @@ pub(super) fn bind(opcode: Opcode, _parts: &Parts, level: Level) -> Option<Execu
 /// A value per lane. Loops over these are short, so that the compiler vectorises each one.
 type Singles = [f32; LANES];
 
-/// The elements at bit `shift` of each lane, with the sign bits in `clear` cleared, then those in `flip` flipped.
+/// The floats at bit `shift` of each lane, with the sign bits in `clear` cleared, then those in `flip` flipped.
 #[inline(always)]
 fn elements(row: &Row, element: Element, shift: u32, clear: u32, flip: u32) -> Singles {
-    let mask = u32::MAX >> (u32::BITS - element.bits() as u32);
     let mut values = [0.0; LANES];
     for (value, bits) in values.iter_mut().zip(&row.0) {
-        *value = f32::from_bits(widen(element, bits >> shift & mask) & !clear ^ flip);
+        *value = f32::from_bits(widen(element, bits >> shift) & !clear ^ flip);
     }
     values
 }

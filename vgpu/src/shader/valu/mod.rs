@@ -57,8 +57,8 @@ pub fn translate(instruction: &Instruction, level: Level) -> Option<MicroOp> {
         Opcode::VFmacF32 | Opcode::VFmacF16 => parts.accumulate(),
         Opcode::VPkFmacF16 => {
             parts.accumulate();
-            // VOP2 has no op_sel: low halves produce the low result, high halves the high one.
-            parts.modifiers.0 = parts.modifiers.0 & !(0x7F << 6) | 0x7 << 10;
+            // VOP2 has neither op_sel nor op_sel_hi: low halves produce the low result, high halves the high one.
+            parts.modifiers.0 |= 0x7 << 10;
         }
         Opcode::VDivFmasF32 | Opcode::VDivFmasF64 => parts.destination2 = VCC_LO,
         _ if compare::writes_exec(opcode) => parts.destination = EXEC_LO,

@@ -233,6 +233,7 @@ fn inline_constant(code: u8, data: DataType) -> u64 {
     }
 }
 
+/// Of the codes 240 to 248: there are no others.
 fn float_constant(code: u8, data: DataType) -> u64 {
     use DataType::*;
     // 0.5, 1, 2, 4 are 2^-1..2^2; odd codes are negative; 248 is 1/(2π).
@@ -240,9 +241,7 @@ fn float_constant(code: u8, data: DataType) -> u64 {
         let step = (code as u64).wrapping_sub(240);
         (bias - 1 + step / 2) << fraction_bits | (step & 1) << sign_bit
     };
-    let known = (240..=248).contains(&code);
     match data {
-        _ if !known => 0,
         // An integer of 16 bits gets the lower half of the f32 constant: the chip's description as LLVM's developers
         // cite it (its change 84106, "OPF_INV2PI_16"). No compiler writes such an operand.
         I16 | U16 => float_constant(code, F32) & 0xFFFF,
@@ -345,6 +344,37 @@ mod tests {
         assert_eq!([F16, I16, U16].map(|data| value(248, data)), [0x3118, 0xF983, 0xF983]);
         assert_eq!(value(248, F32), (core::f32::consts::FRAC_1_PI * 0.5).to_bits() as u64);
         assert_eq!(value(248, F64), (core::f64::consts::FRAC_1_PI * 0.5).to_bits() - 1);
+    }
+
+    /// By the bits of the table of [`Packed`]: op_sel_hi, omod and widths are what plain functions may ignore.
+    #[test]
+    fn plain_functions_have_no_modifiers() {
+        let ignored = 0b111 << 10 | 0b11 << 14 | 0b1111 << 18;
+        assert!(Packed(0).is_plain() && Packed(ignored).is_plain());
+        for bit in 0..22 {
+            assert_eq!(Packed(1 << bit).is_plain(), ignored >> bit & 1 != 0, "bit {bit}");
+        }
+    }
+
+    /// vccz, execz and scc have the codes 251 to 253; the two of a wave64 are about both halves of the mask.
+    #[test]
+    fn computed_codes_say_whether_a_mask_is_zero() {
+        let values = [(0, 0), (1, 0), (0, 1 << 31), (u32::MAX, 7)];
+        let mut wave = Wave::new();
+        for ((vcc, vcc_high), (exec, exec_high)) in
+            values.iter().flat_map(|a| values.iter().map(move |b| (*a, *b)))
+        {
+            for (register, value) in [(106, vcc), (107, vcc_high), (126, exec), (127, exec_high)] {
+                wave.scalar[register] = value;
+            }
+            wave.scc = vcc != 0;
+            assert_eq!(
+                [251, 252, 253, VCCZ_WAVE64, EXECZ_WAVE64].map(|code| read_scalar(&wave, code) != 0),
+                [vcc == 0, exec == 0, vcc != 0, vcc == 0 && vcc_high == 0, exec == 0 && exec_high == 0],
+                "{vcc_high:#x} {vcc:#x}, {exec_high:#x} {exec:#x}"
+            );
+            assert_eq!([106, 107].map(|code| read_scalar(&wave, code)), [vcc, vcc_high]);
+        }
     }
 
     #[test]

@@ -75,8 +75,9 @@ fn round_stochastically(bits: u32, random: u32, fraction_bits: u32, minimum_expo
     if exponent == 128 {
         return bits;
     }
-    // A denormal f32 is far below half the smallest number of either format, and is treated as zero.
-    let significand = if exponent == -127 { 0 } else { bits & 0x7F_FFFF | 1 << 23 };
+    // Nothing is left of zeros and denormals: even with a leading one they are far below the smallest number of
+    // either format.
+    let significand = bits & 0x7F_FFFF | 1 << 23;
     let place = exponent.max(minimum_exponent) - fraction_bits as i32;
     // At most 23 + 127 bits apart; any distance above 60 leaves a fraction of zero.
     let shift = (place - (exponent - 23)).min(60);
@@ -234,6 +235,8 @@ mod tests {
         for (value, fp8, bf8) in [
             (1e9, [0x7F, 0x7E], [0x7C, 0x7B]),
             (-1e9, [0xFF, 0xFE], [0xFC, 0xFB]),
+            (f32::MAX, [0x7F, 0x7E], [0x7C, 0x7B]),
+            (2f32.powi(-127), [0; 2], [0; 2]),
             (f32::INFINITY, [0x7F, 0x7E], [0x7C, 0x7C]),
             (f32::NEG_INFINITY, [0xFF, 0xFE], [0xFC, 0xFC]),
             (f32::NAN, [0x7F; 2], [0x7E; 2]),

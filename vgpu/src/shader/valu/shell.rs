@@ -170,7 +170,7 @@ impl<L: Lane, const UNIFORM: u8> Operation for Plain<L, UNIFORM> {
 
 /// The function for one source.
 pub(super) fn hot1<L: Lane>(parts: &Parts, level: Level) -> Option<Executor> {
-    if !is_plain::<L>(parts) {
+    if !is_plain(parts) {
         return cold::<L>(parts, level);
     }
     Some(match parts.uniform_mask() & 1 {
@@ -181,7 +181,7 @@ pub(super) fn hot1<L: Lane>(parts: &Parts, level: Level) -> Option<Executor> {
 
 /// The function for two sources.
 pub(super) fn hot2<L: Lane>(parts: &Parts, level: Level) -> Option<Executor> {
-    if !is_plain::<L>(parts) {
+    if !is_plain(parts) {
         return cold::<L>(parts, level);
     }
     match parts.uniform_mask() & 3 {
@@ -194,7 +194,7 @@ pub(super) fn hot2<L: Lane>(parts: &Parts, level: Level) -> Option<Executor> {
 
 /// The function for three sources.
 pub(super) fn hot3<L: Lane>(parts: &Parts, level: Level) -> Option<Executor> {
-    if !is_plain::<L>(parts) {
+    if !is_plain(parts) {
         return cold::<L>(parts, level);
     }
     match parts.uniform_mask() {
@@ -207,8 +207,9 @@ pub(super) fn hot3<L: Lane>(parts: &Parts, level: Level) -> Option<Executor> {
     }
 }
 
-fn is_plain<L: Lane>(parts: &Parts) -> bool {
-    parts.modifiers.is_plain() && !parts.modifiers.half_result() && !parts.reads_special()
+/// Whether the functions for plain operands do it. (No operation that has them returns 16 bits.)
+fn is_plain(parts: &Parts) -> bool {
+    parts.modifiers.is_plain() && !parts.reads_special()
 }
 
 // ---------------------------------------------------------------------------------------------------------------------

@@ -16,6 +16,19 @@ fn reciprocal_square_root1(x: u32) -> u32 {
     reciprocal_square_root([x])[0]
 }
 
+/// log2(m) for m between √½ and √2, to about 100 bits.
+fn log2_near_one_pair(m: f64) -> Pair {
+    // 2 / ln 2 as an unevaluated sum.
+    let factor = Pair(TWO_OVER_LN_2, f64::from_bits(0x3C87_77D0_FFDA_0D24));
+    let s = Pair(m - 1.0, 0.0).over(m + 1.0);
+    let square = s.times(s);
+    let mut sum = Pair(0.0, 0.0);
+    for k in (0..=22).rev() {
+        sum = sum.times(square).plus(Pair(1.0, 0.0).over(f64::from(2 * k + 1)));
+    }
+    s.times(sum).times(factor)
+}
+
 /// True if `result` is the f32 nearest to `high + low`.
 fn is_nearest(result: u32, Pair(high, low): Pair) -> bool {
     let value = f32::from_bits(result);
@@ -115,14 +128,24 @@ fn special_values() {
     assert_eq!(exponential1(bits(-127.0)), 0);
     assert_eq!(exponential1(bits(128.0)), bits(f32::INFINITY));
     assert_eq!(exponential1(bits(f32::NEG_INFINITY)), 0);
+    for beyond in [201.0, 1025.0, 1e4, f32::MAX] {
+        assert_eq!([beyond, -beyond].map(|x| exponential1(bits(x))), [bits(f32::INFINITY), 0], "{beyond}");
+    }
     assert_eq!(logarithm1(bits(8.0)), bits(3.0));
     assert_eq!(logarithm1(bits(1.0)), 0);
     assert_eq!(logarithm1(denormal), bits(f32::NEG_INFINITY));
     assert_eq!(logarithm1(bits(-1.0)), SINGLE_NAN);
     assert_eq!(logarithm1(bits(f32::INFINITY)), bits(f32::INFINITY));
-    for (x, sin, cos) in
-        [(0.25, 1.0, 0.0), (0.5, 0.0, -1.0), (-0.25, -1.0, 0.0), (1.0, 0.0, 1.0), (1e9, 0.0, 1.0)]
-    {
+    for (x, sin, cos) in [
+        (0.25, 1.0, 0.0),
+        (0.5, 0.0, -1.0),
+        (-0.25, -1.0, 0.0),
+        (1.0, 0.0, 1.0),
+        (1e9, 0.0, 1.0),
+        (2f32.powi(99), 0.0, 1.0),
+        (-2f32.powi(100), 0.0, 1.0),
+        (f32::MAX, 0.0, 1.0),
+    ] {
         assert_eq!(f32::from_bits(sine(bits(x))), sin, "sin {x}");
         assert_eq!(f32::from_bits(cosine(bits(x))), cos, "cos {x}");
     }
@@ -150,7 +173,7 @@ fn the_bias_moves_normal_results_only() {
 }
 
 /// Results from 200 bits of another program. Those of the first three lists are within 12 units of the last place
-/// of f64 from the midpoint of two f32, where an estimate alone may choose the wrong one.
+/// of f64 from the midpoint of two f32, where an estimate alone may choose the wrong one, unless they say more.
 #[test]
 fn results_are_those_of_longer_arithmetic() {
     let check = |function: fn(u32) -> u32, cases: &[(u32, u32)]| {
@@ -158,7 +181,17 @@ fn results_are_those_of_longer_arithmetic() {
             assert_eq!(function(*x), *expected, "of {x:#010x}");
         }
     };
-    check(logarithm1, &[(0x4020_7AB9, 0x3FA9_C25E)]);
+    check(
+        logarithm1,
+        &[
+            (0x4020_7AB9, 0x3FA9_C25E),
+            (0x3EA0_7AB9, 0xBFD6_3DA2),
+            (0x5F91_4A90, 0x4280_5D98),
+            (0x0091_4A90, 0xC2FB_A268),
+            (0x43FF_C006, 0x410F_FA3B),
+            (0x0097_4467, 0xC2FB_84A1),
+        ],
+    );
     check(reciprocal_square_root1, &[(0x4009_F038, 0x3F2E_6055), (0x403A_18E3, 0x3F16_209E)]);
     check(
         exponential1,
@@ -168,6 +201,15 @@ fn results_are_those_of_longer_arithmetic() {
             (0xBCF3_A937, 0x3F7A_C6B1),
             (0x3DC9_ABE2, 0x3F89_0AB5),
             (0xBE1F_29DE, 0x3F65_DA56),
+            (0x3687_9CF7, 0x3F80_0018),
+            (0x3A07_857C, 0x3F80_0BBE),
+            (0xB52D_1F9A, 0x3F7F_FFF8),
+            (0xB8D3_D026, 0x3F7F_FB69),
+            (0xBAEC_2B40, 0x3F7F_AE34),
+            // Within 40 units, and not of the first binade.
+            (0x3F47_46F3, 0x3FDB_8D9B),
+            (0xBF34_B452, 0x3F1C_F226),
+            (0xC1F9_96C7, 0x2FDF_12EE),
         ],
     );
     check(
@@ -291,4 +333,49 @@ fn seeds_of_doubles_keep_signs_and_the_canonical_nan() {
         [largest - 1, smallest + 1, smallest]
     );
     assert_eq!([biased(smallest - 1, 1), biased(smallest - 1, -1)], [smallest - 1; 2]);
+}
+
+/// The tables of the series, against the factorials and the odd numbers themselves.
+#[test]
+fn series_have_the_reciprocals_of_factorials_and_odd_numbers() {
+    const FACTORIALS: [u64; 19] = [
+        1,
+        1,
+        2,
+        6,
+        24,
+        120,
+        720,
+        5040,
+        40_320,
+        362_880,
+        3_628_800,
+        39_916_800,
+        479_001_600,
+        6_227_020_800,
+        87_178_291_200,
+        1_307_674_368_000,
+        20_922_789_888_000,
+        355_687_428_096_000,
+        6_402_373_705_728_000,
+    ];
+    assert_eq!(inverse_factorials(), FACTORIALS.map(|factorial| 1.0 / factorial as f64));
+    let odd = [1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23];
+    assert_eq!(INVERSE_ODD, odd.map(|number| 1.0 / f64::from(number)));
+}
+
+/// On both sides of the midpoint, as far as the documentation says.
+#[test]
+fn estimates_near_a_midpoint_are_doubtful() {
+    for value in [1.0, -1.5, 3e30, 7e-20f32] {
+        // Halfway to the next f32.
+        let middle = f64::from(value).to_bits() + (1 << 28);
+        for (distance, doubtful) in
+            [(0, true), (1, true), (GUARD, true), (GUARD + 1, false), (1 << 28, false)]
+        {
+            let estimates = [middle - distance, middle + distance];
+            let found = estimates.map(|bits| is_doubtful(f64::from_bits(bits)));
+            assert_eq!(found, [doubtful; 2], "{distance} from that above {value}");
+        }
+    }
 }

@@ -43,7 +43,7 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    const fn new(shape: Shape, is_wave64: bool) -> Layout {
+    pub const fn new(shape: Shape, is_wave64: bool) -> Layout {
         let mut layout = Layout {
             a: [Run::new(0, 0); A_DWORDS],
             b: [Run::new(0, 0); B_DWORDS],

@@ -88,13 +88,13 @@ pub(super) fn read_operand(
     let dwords = &dwords[..runs.len().min(SIDE)];
     let modifiers = Packed(op.modifiers);
     let sign = |is_negated: bool| if is_negated { 1 << 31 } else { 0 };
-    // The bits for abs are those of neg_hi.
+    // The bits for abs are those of neg_hi. Floats of 8 bits have neither.
     let flips = [sign(modifiers.negate(index)), sign(modifiers.absolute(index))];
     match element {
         Element::F16 => unpack(dwords, 16, planes, |k, bits| widen(Element::F16, bits) ^ flips[k % 2]),
         Element::Bf16 => unpack(dwords, 16, planes, |k, bits| widen(Element::Bf16, bits) ^ flips[k % 2]),
-        Element::Fp8 => unpack(dwords, 8, planes, |k, bits| widen(Element::Fp8, bits) ^ flips[k % 2]),
-        Element::Bf8 => unpack(dwords, 8, planes, |k, bits| widen(Element::Bf8, bits) ^ flips[k % 2]),
+        Element::Fp8 => unpack(dwords, 8, planes, |_, bits| widen(Element::Fp8, bits)),
+        Element::Bf8 => unpack(dwords, 8, planes, |_, bits| widen(Element::Bf8, bits)),
         Element::Byte | Element::Nibble => {
             let bits = element.bits();
             let sign = if modifiers.negate(index) { 1 << (bits - 1) } else { 0u32 };

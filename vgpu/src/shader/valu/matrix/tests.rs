@@ -1,6 +1,7 @@
 //! The layouts are restated here independently, in the form of the reference's tables (register, element → k).
 
 mod definition;
+mod places;
 
 use super::shape::{Element, operand_place, sum_place};
 use super::*;
@@ -534,6 +535,25 @@ fn signs_belong_to_even_and_odd_elements_and_to_the_addend() {
     assert_eq!(result(code("... neg_hi:[0,0,1]", &[0xCC40_4420, 0x1C82_1100])), 24.5);
     assert_eq!(result(code("... neg_lo:[0,0,1]", &[0xCC40_4020, 0x9C82_1100])), 24.5);
     assert_eq!(result(code("... neg_lo:[0,0,1] neg_hi:[0,0,1]", &[0xCC40_4420, 0x9C82_1100])), 23.5);
+}
+
+/// Negative elements become positive, in both formats that have signs: -1 with even k, -2 with odd k, times 1.
+#[test]
+fn signs_of_negative_elements_are_flipped() {
+    for (opcode, [minus_one, minus_two, one]) in
+        [(0xCC40_4020, [0xBC00, 0xC000, 0x3C00]), (0xCC41_4020, [0xBF80, 0xC000, 0x3F80])]
+    {
+        let mut banks = Banks::new();
+        banks.fill(0, 16, 16, false, |_, k| if k % 2 == 0 { minus_one } else { minus_two });
+        banks.fill(8, 16, 16, false, |_, _| one);
+        // Bits 29 and 30 of the second word are neg_lo of A and B, bits 8 and 9 of the first neg_hi.
+        for (low, high, sum) in
+            [(0, 0, -24.0), (1, 0, -8.0), (0, 1, 8.0), (1, 1, 24.0), (2, 0, -8.0), (0, 2, 8.0), (3, 3, -24.0)]
+        {
+            banks.run(&[opcode | high << 8, 0x1A02_1100 | low << 29], false);
+            assert_eq!(f32::from_bits(banks.0[0][36].0[3]), sum, "{opcode:#x} {low} {high}");
+        }
+    }
 }
 
 #[test]

@@ -175,7 +175,7 @@ fn dpp_operations_gather_before_they_write() {
     let mut start = numbered();
     for lane in 0..LANES {
         start.vector[1].0[lane] = (lane as f32).to_bits();
-        start.vector[2].0[lane] = (-2.0f32).to_bits();
+        start.vector[2].0[lane] = (-2.0 - lane as f32).to_bits();
     }
     let words = code(
         "v_mul_f32_e64_dpp v0, -v1, |v2| row_xmask:8 row_mask:0xf bank_mask:0xf",
@@ -183,7 +183,7 @@ fn dpp_operations_gather_before_they_write() {
     );
     let end = run_all(&start, words);
     for lane in 0..LANES {
-        assert_eq!(f32::from_bits(end.vector[0].0[lane]), -((lane ^ 8) as f32) * 2.0);
+        assert_eq!(f32::from_bits(end.vector[0].0[lane]), -((lane ^ 8) as f32) * (2.0 + lane as f32));
     }
 }
 

@@ -1,6 +1,7 @@
 //! Rounding and denormal modes, division sequences, approximations.
 
 use super::arithmetic::{f, result, with};
+use crate::shader::valu::shell::ModeFields;
 use crate::shader::valu::testing::{MODE_USUAL, Random, code, run_all, wave};
 use crate::shader::wave::{LANES, Wave};
 
@@ -276,6 +277,55 @@ fn other_approximations() {
     );
     assert_eq!((end.vector[4].0[0], end.vector[5].0[0]), (0, 0x4000_0000));
     assert_eq!((end.vector[6].0[0], end.vector[7].0[0]), (0, 0x3FE0_0000));
+}
+
+/// Signs, halves and output modifiers: of -4 and of 4, the reciprocals of x, -x, |x| and -|x|.
+#[test]
+fn approximations_have_modifiers() {
+    let negate = 1 << 29;
+    let modifiers = [[0, 0], [0, negate], [1 << 8, 0], [1 << 8, negate]];
+    for (sign, negative) in [(0, [0, 1, 0, 1]), (1, [1, 0, 0, 1])] {
+        for ([absolute, negated], negative) in modifiers.into_iter().zip(negative) {
+            let scalar = |opcode: u32, source: u32, select: u32| {
+                let mut start = wave();
+                start.scalar[8] = source;
+                run_all(&start, &[opcode | absolute | select, 8 | negated]).scalar[4]
+            };
+            let what = (sign, absolute, negated);
+            // v_s_rcp_f32 s4, s8
+            let single = f(4.0) | sign << 31;
+            assert_eq!(scalar(0xD684_0004, single, 0), f(0.25) | negative << 31, "{what:?}");
+            let vector = [0xD5AA_0000 | absolute, 0x101 | negated];
+            assert_eq!(result(&[single], MODE_USUAL, &vector), f(0.25) | negative << 31, "{what:?}");
+            // v_s_rcp_f16 s4, s8, of the lower and of the upper half; the other is 2.
+            let half = 0x3400 | negative << 15;
+            assert_eq!(scalar(0xD685_0004, 0x4000_4400 | sign << 15, 0), half, "{what:?}");
+            assert_eq!(scalar(0xD685_0004, 0x4400_4000 | sign << 31, 1 << 11), half, "{what:?}");
+        }
+    }
+    // Multiplied only if results are flushed.
+    for (text, omod, factor) in [("mul:2", 1, 2.0), ("mul:4", 2, 4.0), ("div:2", 3, 0.5)] {
+        let words = [0xD5AA_0000, 0x0000_0101 | omod << 27];
+        let of = |mode: u32| f32::from_bits(result(&[f(4.0)], mode, &words));
+        assert_eq!([0xF0, 0xC0].map(of), [0.25, 0.25 * factor], "v_rcp_f32 {text}");
+    }
+}
+
+/// Bits 1:0 of MODE round f32, 3:2 f16 and f64; 5:4 and 7:6 are their denormals, all kept by 3; bit 23 is of f16.
+#[test]
+fn a_mode_deviates_in_the_fields_of_an_operation() {
+    for number in 0..512u32 {
+        let mode = number & 0xFF | number >> 8 << 23;
+        let differs = |shift: u32| mode >> shift & 3 != 0 || mode >> (shift + 4) & 3 != 3;
+        let (single, other, overflow) = (differs(0), differs(2), number >> 8 != 0);
+        let fields =
+            [ModeFields::NONE, ModeFields::SINGLE, ModeFields::HALF, ModeFields::DOUBLE, ModeFields::ALL];
+        assert_eq!(
+            fields.map(|fields| fields.deviates(mode)),
+            [false, single, other || overflow, other, single || other || overflow],
+            "{mode:#x}"
+        );
+    }
 }
 
 /// Results of 64 bits, and those of the operations around division, are modified like any other.

@@ -464,7 +464,7 @@ fn sixteen_bit_dot_products_have_halves_of_addend_and_result() {
 fn dot_products_have_signs_for_every_source() {
     let value = |bits: u32| f32::from_bits(bits << 16);
     // 3, -2; -5, 4; both halves as bfloat16.
-    let (a, b, c) = (0xC000_4040_u32, 0x4080_C0A0_u32, f(16.0));
+    let (a, b) = (0xC000_4040_u32, 0x4080_C0A0_u32);
     for signs in 0..64u32 {
         let (neg_lo, neg_hi) = (signs & 7, signs >> 3);
         let signed = |value: f32, negative: bool| if negative { -value } else { value };
@@ -473,9 +473,12 @@ fn dot_products_have_signs_for_every_source() {
                 * signed(value(b >> shift & 0xFFFF), neg & 2 != 0)
         };
         // The addend has the sign of neg_lo only.
-        let expected = product(neg_lo, 0) + product(neg_hi, 16) + signed(16.0, neg_lo & 4 != 0);
-        let words = [0xCC1A_4000 | neg_hi << 8, 0x1C0E_0501 | neg_lo << 29];
-        assert_eq!(f32::from_bits(result(&[a, b, c], MODE_USUAL, &words)), expected, "{signs:#o}");
+        for addend in [16.0, -16.0] {
+            let expected = product(neg_lo, 0) + product(neg_hi, 16) + signed(addend, neg_lo & 4 != 0);
+            let words = [0xCC1A_4000 | neg_hi << 8, 0x1C0E_0501 | neg_lo << 29];
+            let found = f32::from_bits(result(&[a, b, f(addend)], MODE_USUAL, &words));
+            assert_eq!(found, expected, "{signs:#o} {addend}");
+        }
         let modified = |value: f32, index: u32| {
             signed(if neg_hi >> index & 1 != 0 { value.abs() } else { value }, neg_lo >> index & 1 != 0)
         };

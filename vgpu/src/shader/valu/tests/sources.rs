@@ -32,6 +32,15 @@ fn an_accumulator_is_the_half_that_is_replaced() {
     assert_eq!(run_all(&start, words).vector[0].0[0], 0x4700_AAAA);
 }
 
+/// Each half of v_pk_fmac_f16 has its own accumulator.
+#[test]
+fn a_packed_sum_adds_to_both_halves() {
+    let mut start = with(&[0x4200_4000, 0x4500_4400]);
+    start.vector[0].0[0] = 0x4900_3C00;
+    // 2 · 4 + 1 below, 3 · 5 + 10 above.
+    assert_eq!(run_all(&start, code("v_pk_fmac_f16 v0, v1, v2", &[0x7800_0501])).vector[0].0[0], 0x4E40_4880);
+}
+
 /// Only general registers come in pairs: of what is computed, and of null, the high dword is zero.
 #[test]
 fn scalar_operands_of_64_bits() {
