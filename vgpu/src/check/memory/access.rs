@@ -117,11 +117,8 @@ impl Current {
         Some(Conflict { earlier, defect })
     }
 
-    /// True if this and an earlier flag operation are atomic to each other: the smaller scope covers both.
+    /// True if this flag operation and an earlier one are atomic to each other: the smaller scope covers both.
     pub(super) fn covers(&self, site: &Site, cu: u16) -> bool {
-        if !self.is_flag || !site.is_flag() {
-            return false;
-        }
         // The LDS belongs to one group: every scope covers it.
         if matches!(site.kind, AccessKind::LdsAtomic { .. }) {
             return true;

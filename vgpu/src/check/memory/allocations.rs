@@ -133,7 +133,7 @@ impl Allocations {
     /// The position of the bytes relative to the nearest allocation.
     pub(super) fn describe(&self, va: u64, len: u64) -> String {
         let distance = |allocation: &Allocation| {
-            if va < allocation.va { allocation.va - va } else { (va + 1).saturating_sub(allocation.end) }
+            allocation.va.saturating_sub(va).max(va.saturating_add(1).saturating_sub(allocation.end))
         };
         let Some(nearest) = self.list.iter().min_by_key(|allocation| distance(allocation)) else {
             return String::new();

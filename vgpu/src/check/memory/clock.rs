@@ -340,4 +340,29 @@ mod tests {
         assert_eq!(clock.order(0, 4, Class::Store, false), Order::Unwaited);
         assert_eq!(producer.publish().order(0, 4, Class::Store, true), Order::Unwaited);
     }
+
+    #[test]
+    fn what_is_published_is_what_is_known_by_then() {
+        let mut wave = WaveState::new(0);
+        let orders = |wave: &mut WaveState| {
+            let clock = wave.publish();
+            [(0, 1, Class::Store), (0, 2, Class::Store), (7, 3, Class::Load)]
+                .map(|(wave, sequence, class)| clock.order(wave, sequence, class, false))
+        };
+        let (before, unwaited, none) = (Order::Before, Order::Unwaited, Order::None);
+        wave.issue(1);
+        assert_eq!(orders(&mut wave), [unwaited, none, none]);
+        wave.issue(2);
+        assert_eq!(orders(&mut wave), [unwaited, unwaited, none]);
+        let completed = Completed { stores: 1, ..Completed::default() };
+        wave.complete(&completed);
+        assert_eq!(orders(&mut wave), [before, unwaited, none]);
+        wave.join(&Arc::new(clock(&[(7, known(3, 3))])));
+        assert_eq!(orders(&mut wave), [before, unwaited, before]);
+        // Where nothing is new, it is not computed anew.
+        let published = wave.publish();
+        wave.issue(2);
+        wave.complete(&completed);
+        assert!(Arc::ptr_eq(&published, &wave.publish()));
+    }
 }

@@ -95,7 +95,6 @@ impl MemoryChecker {
     /// A wave passes its barrier wait: it learns what all waves had published when the last one signalled.
     pub fn barrier_wait(&mut self, group: &GroupShadow, wave: WaveId) {
         self.wave(wave).join(&group.complete);
-        self.refresh_clock(wave);
     }
 
     /// A lane loads from LDS. `element_bytes` is the required alignment. Returns false if the access is not inside
@@ -155,7 +154,7 @@ impl MemoryChecker {
             });
             return false;
         }
-        if element_bytes > 1 && address % element_bytes != 0 {
+        if address % element_bytes != 0 {
             let is_atomic = self.current.kind.is_atomic();
             let defect = if is_atomic { Defect::MisalignedAtomic } else { Defect::MisalignedLds };
             self.report_at(defect, lane, u64::from(address), None, || {

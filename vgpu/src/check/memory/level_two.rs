@@ -43,7 +43,8 @@ pub(super) struct CachePage {
     data: Box<[u32; PAGE_DWORDS]>,
     /// Dwords in the cache; one word per line. Partly dirty dwords are not included.
     valid: [u64; PAGE_LINES],
-    /// Dwords that are no longer in the cache, or never are; `data` holds them as last seen.
+    /// Dwords that are no longer in the cache, or never are; `data` holds them as last seen, or as the host is known to
+    /// have left them.
     known: [u64; PAGE_LINES],
     /// Logical time of each line's last comparison with host memory.
     compared: [u32; PAGE_LINES],
@@ -188,11 +189,16 @@ impl CachePage {
                 let dirty = byte_bits(self.dirty[first + offset]);
                 self.data[first + offset] = self.data[first + offset] & dirty | word & !dirty;
             }
+            self.known[line] = u64::MAX;
         }
     }
 
-    /// The host has cleared these bytes: what was seen there before, and is not cached, is zero by now.
+    /// The host has cleared these bytes: what was seen there before, and is not cached, is zero by now, and so is what
+    /// nobody has looked at.
     pub(super) fn forget(&mut self, bytes: std::ops::Range<u64>) {
+        for index in bytes.start.div_ceil(4) as usize..(bytes.end / 4) as usize {
+            self.known[index / LINE_DWORDS] |= 1 << (index % LINE_DWORDS);
+        }
         for byte in bytes {
             let (index, mask) = ((byte / 4) as usize, 1 << (byte % 4));
             let is_valid = self.valid[index / LINE_DWORDS] >> (index % LINE_DWORDS) & 1 != 0;
@@ -204,10 +210,8 @@ impl CachePage {
 
     /// Dwords of the line of dword `index` that have bytes which the host cannot see.
     pub(super) fn dirty_dwords(&self, index: usize) -> impl Iterator<Item = usize> {
-        let line = index / LINE_DWORDS;
-        let is_dirty = self.dirty_lines >> line & 1 != 0;
-        let dwords = if is_dirty { line * LINE_DWORDS..(line + 1) * LINE_DWORDS } else { 0..0 };
-        dwords.filter(move |dword| self.dirty[*dword] != 0)
+        let first = index - LastLine::offset(index);
+        (first..first + LINE_DWORDS).filter(|dword| self.dirty[*dword] != 0)
     }
 
     /// Writes the bytes in `mask` of a dword into the copy. Returns true if the page was clean before.
@@ -419,10 +423,10 @@ mod tests {
         assert_eq!((host.0[70], host.0[130], host.0[129]), (0x01bb_cc04, 0x1122_3344, 129));
         assert_eq!(page.dirty_dwords(70).count() + page.dirty_dwords(130).count(), 0);
         // A dword that was written whole stays cached, with no other of its line.
-        (host.0[130], host.0[129]) = (1, 2);
-        assert_eq!((page.peek(VA, 130, &mut host), page.peek(VA, 129, &mut host)), (0x1122_3344, 2));
+        (host.0[129], host.0[130], host.0[131]) = (2, 1, 1);
+        assert_eq!([129, 130, 131].map(|index| page.peek(VA, index, &mut host)), [2, 0x1122_3344, 5]);
         page.follow(Invalidations { all: 1, by_packets: 1 });
-        assert_eq!(bits(bring_in(&mut page, 130, 6, &mut host).0), (0, 1 << 2, 0), "known since then");
+        assert_eq!(bits(bring_in(&mut page, 130, 6, &mut host).0), (0, 0b1100, 0), "known since then");
         assert!(page.store(0, 1, 1), "it is clean again");
     }
 
@@ -456,5 +460,29 @@ mod tests {
         host.0[1] = 98;
         page.look(VA, &mut host);
         assert_eq!(page.dword(1), 1, "known since it was cached");
+        // What it has seen is known: a later write of the host differs from it.
+        host.0[200] = 5;
+        let (state, old) = bring_in(&mut page, 200, 6, &mut host);
+        assert_eq!((bits(state), old), ((0, 1 << 8, 0), 200));
+    }
+
+    /// What is cached, or what the host cannot see yet, stays.
+    #[test]
+    fn what_the_host_has_cleared_is_zero_where_it_is_not_held() {
+        let (mut page, mut host) = (CachePage::new(SYSTEM), Host(vec![u32::MAX; PAGE_DWORDS]));
+        bring_in(&mut page, 0, 5, &mut host);
+        bring_in(&mut page, 128, 5, &mut host);
+        page.follow(Invalidations { all: 1, by_packets: 1 });
+        page.store(133, WHOLE, 0x5555_5555);
+        page.write_back(VA, &mut host);
+        page.store(5, 0b0100, 0x00aa_0000);
+        page.forget(5..27);
+        assert_eq!(page.dwords(0..8), [u32::MAX, 0xff, 0, 0, 0, 0x00aa_0000, 0xff00_0000, u32::MAX]);
+        page.forget(4 * 128..4 * 192);
+        assert_eq!(page.dwords(131..136), [0, 0, 0x5555_5555, 0, 0]);
+        // In a line that nobody has looked at, of which the rest is not known.
+        page.forget(4 * 65 - 1..4 * 67 + 1);
+        (host.0[65], host.0[66]) = (0, 9);
+        assert_eq!(bits(bring_in(&mut page, 64, 6, &mut host).0), (0, 1 << 2, 0));
     }
 }

@@ -213,7 +213,6 @@ impl MemoryChecker {
     /// were loaded before take effect.
     pub fn waited(&mut self, wave: WaveId, completed: Completed) {
         self.wave(wave).complete(&completed);
-        self.refresh_clock(wave);
     }
 
     /// A memory instruction begins; calls per lane follow, then [`MemoryChecker::end_access`].
@@ -338,15 +337,6 @@ impl MemoryChecker {
 
     fn wave(&mut self, wave: WaveId) -> &mut WaveState {
         self.waves.entry(wave.0).or_insert_with(|| WaveState::new(wave.0))
-    }
-
-    /// A wave has gained knowledge: its next access must not use cached answers.
-    fn refresh_clock(&mut self, wave: WaveId) {
-        if self.current.wave == wave.0
-            && let Some(state) = self.waves.get(&wave.0)
-        {
-            self.current.clock = state.clock().clone();
-        }
     }
 
     fn settled(&self) -> Settled {

@@ -44,7 +44,8 @@ pub(super) struct ReaderSets {
     nodes: Vec<Node>,
     additions: [Slot; CACHE_SLOTS],
     verdicts: [Slot; CACHE_SLOTS],
-    collect_at: usize,
+    /// Number of nodes from which on unused ones are reclaimed.
+    pub(super) collect_at: usize,
     /// Nodes of a list being rewritten; empty otherwise.
     kept: Vec<Node>,
 }
@@ -58,7 +59,7 @@ impl Default for ReaderSets {
             nodes: vec![EMPTY],
             additions: [Slot::default(); CACHE_SLOTS],
             verdicts: [Slot::default(); CACHE_SLOTS],
-            collect_at: COLLECT_NODES,
+            collect_at: collect_after(0),
             kept: Vec::new(),
         }
     }
@@ -167,7 +168,7 @@ impl ReaderSets {
 
     /// The set of the readers of bytes outside `mask`, after a write has replaced the bytes inside it.
     pub(super) fn outside(&mut self, set: u32, mask: u8) -> u32 {
-        if mask == WHOLE || set == 0 {
+        if mask == WHOLE {
             return 0;
         }
         let mut kept = Vec::new();
@@ -211,9 +212,14 @@ impl ReaderSets {
             *set = renumbered[*set as usize];
         }
         self.nodes = nodes;
-        self.collect_at = COLLECT_NODES.max(2 * self.nodes.len());
+        self.collect_at = collect_after(self.nodes.len());
         self.forget_answers();
     }
+}
+
+/// Where to reclaim next if so many nodes are in use: not before as many again have come.
+fn collect_after(nodes: usize) -> usize {
+    COLLECT_NODES.max(2 * nodes)
 }
 
 /// True if anyone ordered after the current read is also ordered after the earlier one.
@@ -412,6 +418,69 @@ mod tests {
             (wait, other_wait, wait),
         ] {
             assert_eq!(worse(one, other), expected);
+        }
+    }
+
+    /// Within one instruction, whose answers are remembered.
+    #[test]
+    fn no_answer_outlives_the_sets_that_it_names() {
+        let (mut sets, mut current, sites) = (ReaderSets::default(), Current::default(), Sites::default());
+        reads(&mut current, 1);
+        sets.add(0, WHOLE, &mut current, &sites);
+        sets.clear();
+        assert_eq!(sets.nodes.len(), 1, "the empty set");
+        let mut first = sets.add(0, WHOLE, &mut current, &sites);
+        assert_eq!(waves(&sets, first), [1]);
+        reads(&mut current, 2);
+        let mut second = sets.add(0, WHOLE, &mut current, &sites);
+        assert!(sets.conflict(second, WHOLE, &mut current, &sites).is_none(), "its own");
+        // The two exchange their numbers.
+        sets.collect([&mut second, &mut first].into_iter());
+        assert!(sets.conflict(first, WHOLE, &mut current, &sites).is_some());
+        assert!(sets.conflict(second, WHOLE, &mut current, &sites).is_none());
+        sets.collect(std::iter::once(&mut first));
+        let other = sets.add(0, WHOLE, &mut current, &sites);
+        assert_eq!((waves(&sets, first), waves(&sets, other)), (vec![1], vec![2]));
+    }
+
+    #[test]
+    fn a_verdict_holds_for_its_bytes_and_its_instruction_alone() {
+        let (mut sets, mut current, sites) = (ReaderSets::default(), Current::default(), Sites::default());
+        reads(&mut current, 1);
+        let set = sets.add(0, 0b0010, &mut current, &sites);
+        reads(&mut current, 2);
+        let set = sets.add(set, 0b0100, &mut current, &sites);
+        let mut is_met = |mask| sets.conflict(set, mask, &mut current, &sites).is_some();
+        assert_eq!([0b0100, 0b0010, 0b0100, 0b1111].map(&mut is_met), [false, true, false, true]);
+        reads(&mut current, 3);
+        assert!(sets.conflict(set, 0b0100, &mut current, &sites).is_some());
+    }
+
+    #[test]
+    fn a_set_without_readers_of_the_bytes_is_kept_as_it_is() {
+        let (mut sets, mut current, sites) = (ReaderSets::default(), Current::default(), Sites::default());
+        reads(&mut current, 1);
+        let set = sets.add(0, 0b0100, &mut current, &sites);
+        assert_eq!(sets.outside(set, 0b0011), set);
+        assert_eq!(readers(&sets, sets.nodes.len() as u32 - 1), [(1, 1, 0b0100)], "no node is new");
+    }
+
+    #[test]
+    fn sets_are_full_at_their_limit_until_nodes_are_reclaimed() {
+        let (mut sets, mut current, sites) = (ReaderSets::default(), Current::default(), Sites::default());
+        sets.collect_at = 3;
+        reads(&mut current, 1);
+        let mut set = sets.add(0, WHOLE, &mut current, &sites);
+        assert!(!sets.is_full(), "the empty set and one more");
+        reads(&mut current, 2);
+        sets.add(0, WHOLE, &mut current, &sites);
+        assert!(sets.is_full());
+        sets.collect(std::iter::once(&mut set));
+        assert!(!sets.is_full());
+        for (used, next) in
+            [(1, COLLECT_NODES), (COLLECT_NODES / 2, COLLECT_NODES), (COLLECT_NODES, 2 * COLLECT_NODES)]
+        {
+            assert_eq!(collect_after(used), next, "half of them are new");
         }
     }
 }

@@ -89,7 +89,7 @@ impl MemoryChecker {
     ) -> Option<([u32; LOAD_DWORDS_MAX], Origin)> {
         let (mut bits, mut origin) = ([0; LOAD_DWORDS_MAX], None);
         let mut done = 0;
-        while done < len.min(4 * LOAD_DWORDS_MAX) {
+        while done < len {
             let at = va.wrapping_add(done as u64);
             let (_, mask, count) = piece(at, len - done);
             let index = self.page(at, host);
@@ -133,10 +133,8 @@ impl MemoryChecker {
             if own != 0 {
                 let index = self.page(at, host);
                 let page = &mut self.pages[index];
-                let undefined = page.undefined.get_or_insert_with(|| {
-                    page.cache.look(page.va, host);
-                    Box::new(UndefinedPage::new())
-                });
+                page.cache.look(page.va, host);
+                let undefined = page.undefined.get_or_insert_with(|| Box::new(UndefinedPage::new()));
                 undefined.set((at % PAGE_BYTES / 4) as usize, mask, own, Some(origin));
             }
             done += count;
@@ -157,7 +155,7 @@ impl MemoryChecker {
         let data = if is_store { self.undefined_data_of(lane, element) } else { None };
         let (mut bits, mut origin) = ([0; LOAD_DWORDS_MAX], None);
         let (mut done, len) = (0, len as usize);
-        while done < len.min(4 * LOAD_DWORDS_MAX) {
+        while done < len {
             let at = u64::from(address) + done as u64;
             let (dword, mask, count) = piece(at, len - done);
             let known = group.undefined.get(&(dword as u32)).copied();

@@ -31,12 +31,13 @@ impl UndefinedPage {
         self.bits[dword]
     }
 
-    /// Records that the bytes in `mask` are written, and are undefined in `bits`.
+    /// Records that the bytes in `mask` are written, and are undefined in `bits`; with the origin of these, if it is not
+    /// the dword itself.
     #[inline]
     pub(super) fn set(&mut self, dword: usize, mask: u8, bits: u32, origin: Option<Origin>) {
         let mask = byte_bits(mask);
         self.bits[dword] = self.bits[dword] & !mask | bits & mask;
-        match origin.filter(|_| bits & mask != 0) {
+        match origin {
             Some(origin) => drop(self.origins.insert(dword as u32, origin)),
             None if self.bits[dword] == 0 && !self.origins.is_empty() => {
                 self.origins.remove(&(dword as u32));

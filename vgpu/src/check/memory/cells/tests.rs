@@ -226,11 +226,19 @@ fn a_plain_store_forgets_the_readers_of_its_bytes_and_a_flag_forgets_none() {
 
 #[test]
 fn cells_begin_again_with_nothing() {
-    for (dwords, written) in [(2 * LINE_DWORDS, LINE_DWORDS), (LINE_DWORDS + 3, LINE_DWORDS + 2), (5, 4)] {
+    for (dwords, written, is_split) in [
+        (2 * LINE_DWORDS, LINE_DWORDS, true),
+        (2 * LINE_DWORDS, LINE_DWORDS, false),
+        (LINE_DWORDS + 3, LINE_DWORDS + 2, true),
+        (LINE_DWORDS + 3, LINE_DWORDS + 2, false),
+        (5, 4, true),
+    ] {
         let mut bench = Bench::new();
         bench.cells.begin(dwords);
         bench.store(1, 5, written, 0b0011, 0);
-        bench.store(2, 6, written, 0b0010, 0);
+        if is_split {
+            bench.store(2, 6, written, 0b0010, 0);
+        }
         bench.unseen(3, written, 9);
         bench.cells.set_flag(written, true);
         bench.cells.begin(dwords);
@@ -239,4 +247,29 @@ fn cells_begin_again_with_nothing() {
         assert!(bench.cells.reader_sets().all(|set| *set == 0));
         assert_eq!(bench.cells.reader_sets().count(), dwords);
     }
+}
+
+#[test]
+fn one_record_is_enough_while_each_store_covers_the_one_before() {
+    let mut bench = Bench::new();
+    for (wave, time, mask, is_split) in [
+        (1, 5, 0b0011, false),
+        (2, 6, 0b0111, false),
+        (2, 6, 0b1000, false),
+        (3, 7, 0b1111, false),
+        (1, 8, 1, true),
+    ] {
+        bench.store(wave, time, 3, mask, 0);
+        assert_eq!(bench.cells.split.contains_key(&3), is_split, "{mask:#b} at {time}");
+    }
+}
+
+/// Lanes of a flag store have records of their own bytes.
+#[test]
+fn bytes_of_a_flag_stored_by_two_lanes_are_told() {
+    let mut bench = Bench::new();
+    bench.current.is_flag = true;
+    assert_eq!(bench.store(1, 5, 3, 0b0011, 0).again, 0);
+    assert_eq!(bench.store(1, 5, 3, 0b0110, 0).again, 0b0010);
+    assert_eq!(bench.store(1, 5, 3, 0b1100, 0).again, 0b0100);
 }

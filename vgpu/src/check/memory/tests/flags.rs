@@ -1,7 +1,7 @@
 //! Flags and readers, byte by byte and class by class.
 
 use super::rig::{BASE, Rig};
-use crate::check::memory::{AccessKind, CacheActions, Defect, FINDINGS_MAX, Scope};
+use crate::check::memory::{AccessKind, CacheActions, Defect, FINDINGS_MAX, Scope, WaveId};
 
 type Program = fn(&mut Rig);
 
@@ -202,4 +202,60 @@ fn what_is_too_much_is_counted() {
     assert_eq!((rig.checker.findings().len(), rig.checker.dropped_findings()), (FINDINGS_MAX, 3));
     assert_eq!(rig.checker.take_findings().len(), FINDINGS_MAX);
     assert_eq!(rig.checker.dropped_findings(), 0);
+}
+
+/// Accesses of a wave to one place complete in order.
+#[test]
+fn a_later_access_vouches_for_an_earlier_one_of_its_own_wave() {
+    type Accesses = fn(&mut Rig);
+    let cases: [(Accesses, Vec<Defect>); 3] = [
+        (
+            |rig| {
+                rig.store(0, Scope::Device, BASE, 1);
+                rig.load(0, Scope::Device, BASE);
+                rig.wait_loads(0);
+            },
+            vec![],
+        ),
+        (
+            |rig| {
+                rig.load(0, Scope::Device, BASE);
+                rig.wait_loads(0);
+                rig.store(0, Scope::Device, BASE, 1);
+            },
+            vec![Defect::UnwaitedStore],
+        ),
+        (
+            |rig| {
+                rig.store(0, Scope::Device, BASE, 1);
+                rig.load(1, Scope::Device, BASE);
+                rig.load(1, Scope::Device, BASE);
+            },
+            vec![Defect::UnwaitedStore],
+        ),
+    ];
+    for (index, (accesses, expected)) in cases.into_iter().enumerate() {
+        let mut rig = Rig::new();
+        accesses(&mut rig);
+        rig.barrier(&[0, 1]);
+        rig.store(1, Scope::Cu, BASE, 2);
+        assert_eq!(rig.defects(), expected, "{index}");
+    }
+}
+
+/// A page that was read by a dispatch which is over, and one that is read now.
+#[test]
+fn readers_that_are_still_needed_survive_the_reclaiming_of_others() {
+    let mut rig = Rig::new();
+    (0..8).for_each(|dword| assert_eq!(rig.load(0, Scope::Cu, BASE + 4 * dword), 0));
+    rig.acquire(CacheActions::all());
+    rig.checker.begin_dispatch(2, 1, WaveId(2));
+    rig.place(2, 0);
+    rig.place(3, 2);
+    // What the second load leaves of the first one is not needed.
+    (0..2).for_each(|_| assert_eq!(rig.load(2, Scope::Cu, BASE + 0x1000), 0));
+    rig.checker.readers.collect_at = 0;
+    rig.store(3, Scope::Cu, BASE + 0x1000, 1);
+    let told = rig.checker.findings().iter().map(|told| (told.defect, told.other.map(|other| other.pc)));
+    assert_eq!(told.collect::<Vec<_>>(), [(Defect::Race, Some(0x1050))]);
 }

@@ -2,7 +2,7 @@
 
 use super::rig::{BASE, Rig};
 use crate::check::memory::{
-    AccessKind, AllocationUse, CacheActions, CacheControl, Completed, Defect, Scope, WaveId,
+    Access, AccessKind, AllocationUse, CacheActions, CacheControl, Completed, Defect, Scope, WaveId,
 };
 use crate::check::undefined::{Origin, Source, Stored};
 
@@ -183,6 +183,63 @@ fn a_scalar_load_meets_stores_of_its_own_dispatch_alone() {
     }
 }
 
+/// A line that was not cached shows what the host writes later.
+#[test]
+fn a_scalar_load_of_system_scope_caches_no_line() {
+    for (scope, expected) in [(Scope::System, 9), (Scope::Cu, 5)] {
+        let mut rig = Rig::new();
+        rig.host.set(BASE, 5);
+        rig.begin(0, AccessKind::ScalarLoad, scope);
+        let mut out = [0; 4];
+        rig.checker.load(0, BASE, &mut rig.host, &mut out);
+        assert_eq!(u32::from_le_bytes(out), 5);
+        rig.host.set(BASE, 9);
+        assert_eq!(rig.load(1, Scope::Cu, BASE), expected, "{scope:?}");
+        assert_eq!(rig.defects().is_empty(), scope == Scope::System, "{scope:?}");
+    }
+}
+
+#[test]
+fn a_wave_of_an_ended_dispatch_is_told_with_its_group() {
+    let mut rig = Rig::new();
+    rig.store(1, Scope::Cu, BASE, 7);
+    rig.acquire(CacheActions::all().difference(CacheActions::SCALAR_INVALIDATE));
+    rig.second_dispatch(2);
+    rig.scalar_load(2, BASE);
+    let finding = &rig.checker.findings()[0];
+    let actor = finding.other.map(|other| other.actor.to_string());
+    assert_eq!((finding.defect, actor), (Defect::StaleScalarCache, Some("wave 1 of group 1".to_owned())));
+}
+
+#[test]
+fn what_is_known_of_a_wave_is_dropped_at_its_end() {
+    let mut rig = Rig::new();
+    (0..2).for_each(|wave| assert_eq!(rig.load(wave, Scope::Cu, BASE), 0));
+    rig.checker.end_of_wave(WaveId(0));
+    assert_eq!(rig.checker.waves.keys().collect::<Vec<_>>(), [&1]);
+}
+
+/// A flat instruction accesses LDS and memory, with one address of its own.
+#[test]
+fn accesses_of_one_instruction_are_told_apart_by_kind_and_scope() {
+    let access = |rig: &mut Rig, sequence, kind, scope| {
+        rig.checker.begin_access(Access { wave: WaveId(0), sequence, pc: 0x2000, cu: 0, scope, kind });
+    };
+    let mut rig = Rig::new();
+    access(&mut rig, 1, AccessKind::LdsStore, Scope::Cu);
+    assert!(rig.checker.lds_store(&mut rig.group, 0, 0, 4, 4));
+    access(&mut rig, 1, AccessKind::Store, Scope::Cu);
+    rig.checker.store(1, BASE, &[1; 4], &mut rig.host);
+    rig.load(1, Scope::Cu, BASE);
+    let told = rig.checker.take_findings().remove(0);
+    assert_eq!(told.other.map(|other| (other.pc, other.kind)), Some((0x2000, Some(AccessKind::Store))));
+    access(&mut rig, 2, AccessKind::Store, Scope::Se);
+    access(&mut rig, 3, AccessKind::Store, Scope::Device);
+    rig.checker.store(1, BASE + 64, &[1; 4], &mut rig.host);
+    rig.store(1, Scope::Device, BASE + 64, 1);
+    assert_eq!(rig.defects(), [], "the scope covers both");
+}
+
 #[test]
 fn groups_are_counted_within_their_dispatch() {
     let mut rig = Rig::new();
@@ -207,6 +264,19 @@ fn an_atomic_keeps_what_its_result_depends_on() {
     let replace_low: Operation = |bytes| bytes[..4].fill(5);
     let clear_byte_five: Operation = |bytes| bytes[5] = 0;
     let invert: Operation = |bytes| bytes.iter_mut().for_each(|byte| *byte = !*byte);
+    let minimum: Operation = |bytes| {
+        let value = i64::from_le_bytes(bytes.try_into().unwrap());
+        bytes.copy_from_slice(&value.min(-1).to_le_bytes());
+    };
+    let maximum_of_high: Operation = |bytes| {
+        let value = i32::from_le_bytes(bytes[4..].try_into().unwrap());
+        bytes[4..].copy_from_slice(&value.max(0).to_le_bytes());
+    };
+    let replace_unless_three: Operation = |bytes| {
+        if bytes[0] != 3 {
+            bytes.fill(5);
+        }
+    };
     for (bits, operation, is_kept) in [
         ([u32::MAX, u32::MAX], replace, false),
         ([u32::MAX, 0], replace_low, false),
@@ -214,12 +284,15 @@ fn an_atomic_keeps_what_its_result_depends_on() {
         ([0, 0xff_0000], clear_byte_five, true),
         ([0x100, 0], invert, true),
         ([0, 0x8000_0000], invert, true),
+        ([u32::MAX, u32::MAX], minimum, true),
+        ([0, u32::MAX], maximum_of_high, true),
+        ([0, 0xff], replace_unless_three, true),
     ] {
         let mut rig = Rig::new();
         let elements = vec![[[bits[0], bits[1], 0, 0]; 64]];
         rig.checker.set_undefined_data(Some(Stored { elements, origin: ORIGIN }));
         rig.begin(0, AccessKind::Store, Scope::Cu);
-        rig.checker.store(3, BASE, &[0; 8], &mut rig.host);
+        rig.checker.store(3, BASE, &[3; 8], &mut rig.host);
         rig.checker.set_undefined_data(None);
         let undefined = |rig: &mut Rig| -> Vec<_> {
             let loads = rig.checker.take_undefined_loads();

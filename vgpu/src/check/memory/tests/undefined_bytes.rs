@@ -181,3 +181,68 @@ fn lds_remembers_undefined_bits_at_any_offset_and_length() {
         }
     }
 }
+
+/// It may write to a line of which the device has seen nothing, while it has seen the page.
+#[test]
+fn what_the_host_writes_after_a_region_is_named_is_defined() {
+    for (is_seen_before, scope) in
+        [(false, Scope::Cu), (false, Scope::System), (true, Scope::Cu), (true, Scope::System)]
+    {
+        let mut rig = Rig::new();
+        if is_seen_before {
+            rig.load(0, Scope::Cu, BASE);
+        }
+        rig.checker.add_allocation("x", BASE, 0x200, AllocationUse::Unwritten);
+        rig.load(0, scope, BASE);
+        assert_eq!(rig.checker.take_undefined_loads().len(), 1);
+        rig.host.set(BASE + 0x104, 5);
+        let loaded = [0x100, 0x104, 0x108].map(|offset| {
+            let value = rig.load(0, scope, BASE + offset);
+            (value, rig.checker.take_undefined_loads().first().map(|load| load.bits[0]))
+        });
+        assert_eq!(
+            loaded,
+            [(0, Some(u32::MAX)), (5, None), (0, Some(u32::MAX))],
+            "{is_seen_before}, {scope:?}"
+        );
+        assert_eq!(rig.defects(), []);
+    }
+}
+
+/// What is beside the region is as it was, and so is what the caches hold of it.
+#[test]
+fn naming_a_region_leaves_its_neighbours() {
+    for (offset, len) in [(0x1000, 0x1000), (0x1010, 0x40)] {
+        let mut rig = Rig::new();
+        let neighbours = [BASE + offset - 4, BASE + offset + len];
+        neighbours.iter().for_each(|va| rig.host.set(*va, 0x0707_0707));
+        neighbours.iter().for_each(|va| assert_eq!(rig.load(0, Scope::Cu, *va), 0x0707_0707));
+        rig.load(0, Scope::Cu, BASE + offset);
+        rig.acquire(CacheActions::LEVEL_TWO_INVALIDATE);
+        rig.checker.add_allocation("x", BASE + offset, len, AllocationUse::Unwritten);
+        let pages = rig.checker.pages.iter().filter(|page| page.undefined.is_some()).map(|page| page.va);
+        assert_eq!(pages.collect::<Vec<_>>(), [BASE + 0x1000]);
+        rig.checker.add_allocation("before", BASE, offset, AllocationUse::Written);
+        rig.checker.add_allocation("after", BASE + offset + len, 0x1000, AllocationUse::Written);
+        neighbours.iter().for_each(|va| assert_eq!(rig.load(0, Scope::Cu, *va), 0x0707_0707));
+        assert!(!rig.checker.has_undefined_loads());
+        assert_eq!(rig.defects(), []);
+    }
+}
+
+/// One byte of a dword of which the device has seen nothing, in a page with another undefined region.
+#[test]
+fn an_undefined_byte_beside_bytes_that_the_host_wrote_stays_undefined() {
+    let mut rig = Rig::new();
+    rig.load(0, Scope::Cu, BASE);
+    rig.checker.add_allocation("x", BASE, 64, AllocationUse::Unwritten);
+    rig.checker.add_allocation("y", BASE + 64, 0x400, AllocationUse::Written);
+    rig.host.set(BASE + 0x204, 0x4433_2211);
+    let origin = Origin { source: Source::Register(300), pc: 8 };
+    rig.checker.set_undefined_data(Some(Stored { elements: vec![[[0xf0, 0, 0, 0]; 64]], origin }));
+    rig.store_bytes(0, Scope::System, BASE + 0x204, &[9]);
+    rig.checker.set_undefined_data(None);
+    assert_eq!(rig.load(0, Scope::System, BASE + 0x204), 0x4433_2209);
+    let loads = rig.checker.take_undefined_loads();
+    assert_eq!(loads.iter().map(|load| (load.bits[0], load.origin)).collect::<Vec<_>>(), [(0xf0, origin)]);
+}

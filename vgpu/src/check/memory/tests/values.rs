@@ -97,6 +97,32 @@ fn wide_accesses_reach_across_pages_and_64_bit_atomics_work() {
     assert!(rig.checker.findings().is_empty());
 }
 
+/// A misaligned atomic is advice, and is split like other accesses.
+#[test]
+fn an_atomic_acts_on_its_own_bytes_at_any_alignment() {
+    for (offset, len) in [(0, 4), (2, 4), (3, 4), (4, 8), (6, 8), (0xffd, 8)] {
+        let mut rig = Rig::new();
+        let before: Vec<u8> = (0..0x1010_u32).map(|at| (at % 251) as u8).collect();
+        rig.host.0[..before.len()].copy_from_slice(&before);
+        rig.begin(0, AccessKind::Atomic { returns: true }, Scope::System);
+        let mut old = vec![0; len];
+        let add = |bytes: &mut [u8]| bytes.iter_mut().for_each(|byte| *byte = byte.wrapping_add(100));
+        rig.checker.atomic(0, BASE + offset as u64, &mut rig.host, &mut old, add);
+        assert_eq!(old, before[offset..offset + len], "{len} bytes at {offset}");
+        let expected: Vec<u8> =
+            (0..before.len())
+                .map(|at| {
+                    if (offset..offset + len).contains(&at) {
+                        before[at].wrapping_add(100)
+                    } else {
+                        before[at]
+                    }
+                })
+                .collect();
+        assert!(rig.host.0[..before.len()] == expected, "{len} bytes at {offset}");
+    }
+}
+
 /// Stores to the same dword by two lanes of one instruction.
 fn store_twice(rig: &mut Rig, scope: Scope, stores: [(u64, &[u8]); 2]) {
     rig.begin(0, AccessKind::Store, scope);
@@ -270,11 +296,16 @@ fn the_shadow_of_a_group_forgets_the_group_before() {
         rig.checker.take_findings();
         rig.group.begin(bytes);
         rig.lds(1, AccessKind::LdsStore, 64, 4);
+        rig.lds(1, AccessKind::LdsStore, bytes - 4, 4);
+        // An atomic and a store of its own where the group before had an atomic.
+        rig.lds(1, AccessKind::LdsStore, 72, 4);
+        rig.lds(1, AccessKind::LdsAtomic { returns: false }, 72, 4);
+        rig.lds(1, AccessKind::LdsStore, 72, 4);
         assert!(rig.checker.findings().is_empty(), "{:#?}", rig.checker.findings());
         rig.lds(0, AccessKind::LdsLoad, 8, 4);
         assert_eq!(rig.defects(), expected);
     };
-    for bytes in [1024, 1024, 512] {
+    for bytes in [1024, 1024, 512, 2048] {
         rig.lds(0, AccessKind::LdsStore, 8, 4);
         rig.lds(0, AccessKind::LdsLoad, 64, 4);
         rig.lds(0, AccessKind::LdsAtomic { returns: false }, 72, 4);
