@@ -25,6 +25,8 @@ const BLOCK_DEPTH_MAX: u32 = 2;
 /// Words of a private array: the usual size and the other one.
 const PRIVATE_WORDS: u32 = 16;
 const PRIVATE_WORDS_MAX: u32 = 128;
+/// Types of values in inputs.
+const INPUT_TYPES: [Type; 6] = [Type::U32, Type::U64, Type::F32, Type::F64, Type::F16, Type::U32];
 /// Number of u32 variables; exchanges use these.
 const U32_VARIABLES: u32 = 4;
 
@@ -53,7 +55,7 @@ pub fn inputs(seed: u64, bytes: usize) -> Vec<u8> {
     let mut random = Random::new(!seed);
     let mut buffer = Vec::with_capacity(bytes + 8);
     while buffer.len() < bytes {
-        let kind = *random.choose(&[Type::U32, Type::U64, Type::F32, Type::F64, Type::F16, Type::U32]);
+        let kind = *random.choose(&INPUT_TYPES);
         let bits = constant(&mut random, kind).to_le_bytes();
         let (count, width) = match kind {
             Type::F16 => (2, 2),

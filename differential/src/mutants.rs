@@ -300,13 +300,13 @@ impl MutantCampaign {
         };
         let launches = self.launch(runner, subject, &mutant.edits, &|checked| new(checked).is_some())?;
         let different = || launches.iter().find_map(|checked| self.difference(checked, subject.host));
-        let is_known = |offset: u64| subject.known.iter().any(|(_, place, _)| *place == Some(offset));
+        let known = || subject.known.iter().filter_map(|(_, place, _)| *place).collect();
         let fate = match launches.last().and_then(new) {
             Some(rule) => Fate::Caught(rule),
             None => match different() {
                 Some(difference) => Fate::Missed(difference),
                 None if !self.is_executed(runner, subject, mutant)? => Fate::Benign("never executed"),
-                None => Fate::Benign(explain(&subject.code, mutant, subject.kernel.wave_size, &is_known)),
+                None => Fate::Benign(explain(&subject.code, mutant, subject.kernel.wave_size, &known())),
             },
         };
         let placed = &subject.code[mutant.index];

@@ -5,6 +5,7 @@
 //! instruction set reference §1, §4.
 
 use crate::code::Placed;
+use std::collections::BTreeSet;
 use std::fmt;
 use zrt_isa::effects::{Counter, Effects, Part, Registers, Role};
 use zrt_isa::resources::WaveSize;
@@ -207,14 +208,9 @@ fn is_instruction(words: &[u32; 4], wave_size: WaveSize, expected: &Instruction)
     decode_for(words, wave_size).as_ref() == Ok(expected)
 }
 
-/// Why a mutant may have had no effect, as far as the surrounding instructions show. `is_known`: the program has a
-/// finding of its own at an offset.
-pub fn explain(
-    code: &[Placed],
-    mutant: &Mutant,
-    wave_size: WaveSize,
-    is_known: &dyn Fn(u64) -> bool,
-) -> &'static str {
+/// Why a mutant may have had no effect, as far as the surrounding instructions show. `known` are the offsets at which
+/// the program has findings of its own.
+pub fn explain(code: &[Placed], mutant: &Mutant, wave_size: WaveSize, known: &BTreeSet<u64>) -> &'static str {
     let Some(waits) = memory_wait(&code[mutant.index].instruction) else {
         return match mutant.class {
             Class::AluWaitRemoved => "a wait that the path or the lenient rule does not need",
@@ -228,7 +224,7 @@ pub fn explain(
     let targets = branch_targets(code);
     let reasons = waits.iter().map(|wait| {
         let (reason, place) = explain_wait(code, mutant, *wait, &targets, wave_size);
-        if reason == UNEXPLAINED && is_known(place) { SHADOWED } else { reason }
+        if reason == UNEXPLAINED && known.contains(&place) { SHADOWED } else { reason }
     });
     // The most serious reason is the last in the list.
     reasons.max_by_key(|reason| WAIT_REASONS.iter().position(|known| known == reason)).unwrap_or(UNKNOWN)

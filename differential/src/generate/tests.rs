@@ -65,6 +65,17 @@ fn inputs_have_edges() {
     }
 }
 
+/// The first value of the inputs is not the one that the numbers of the program begin with.
+#[test]
+fn a_program_and_its_inputs_are_of_different_numbers() {
+    let begins = |seed: &u64| {
+        let mut random = Random::new(*seed);
+        let kind = *random.choose(&INPUT_TYPES);
+        inputs(*seed, 2) == constant(&mut random, kind).to_le_bytes()[..2]
+    };
+    assert!((0..32).filter(begins).count() < 16);
+}
+
 /// A sixth of the values are halves, two in a word; a third are of eight bytes, of which those at a multiple of eight
 /// are whole. 1.0 stands for all of them: it is a sixteenth of each.
 #[test]

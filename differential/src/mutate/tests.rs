@@ -62,7 +62,7 @@ fn a_wait_with_a_count_is_about_the_older_operations() {
         let words: [&[u32]; 5] = [&load(1), &load(2), &load(3), &[0xBFC0_0001], &copy(used)];
         let code = placed(&words);
         let all = mutants(&code, class, WaveSize::Wave32, 0, 0);
-        explain(&code, &all[0], WaveSize::Wave32, &|_| false)
+        explain(&code, &all[0], WaveSize::Wave32, &BTreeSet::new())
     };
     assert_eq!([1, 2, 3].map(|used| reason(Class::WaitRemoved, used)), [UNEXPLAINED, UNEXPLAINED, UNKNOWN]);
     assert_eq!([1, 2, 3].map(|used| reason(Class::WaitRaised, used)), [UNKNOWN, UNEXPLAINED, UNKNOWN]);
@@ -75,7 +75,7 @@ fn waits_are_explained_by_what_stands_around_them() {
     let code = program();
     let all = mutants(&code, Class::WaitRemoved, WaveSize::Wave32, 0, 0);
     let reasons: Vec<&str> =
-        all.iter().map(|mutant| explain(&code, mutant, WaveSize::Wave32, &|_| false)).collect();
+        all.iter().map(|mutant| explain(&code, mutant, WaveSize::Wave32, &BTreeSet::new())).collect();
     assert_eq!(reasons, [UNEXPLAINED, UNEXPLAINED, NOBODYS, NOTHING_OUTSTANDING]);
 }
 
@@ -147,7 +147,7 @@ fn code_of(words: &[Vec<u32>]) -> Vec<Placed> {
 fn reason_of(class: Class, before: &[Vec<u32>], wait: u32, after: &[Vec<u32>]) -> &'static str {
     let code = code_of(&[before, &[vec![wait]], after].concat());
     let mutant = Mutant { class, index: before.len(), edits: Vec::new() };
-    explain(&code, &mutant, WaveSize::Wave32, &|_| false)
+    explain(&code, &mutant, WaveSize::Wave32, &BTreeSet::new())
 }
 
 /// The same of a removed wait.
@@ -479,12 +479,12 @@ fn a_use_where_the_program_has_a_finding_is_shadowed() {
     let words = [load(1), vec![WAIT_LOAD], set(2), copy(1)];
     let known = |known: u64| {
         let mutant = Mutant { class: Class::WaitRemoved, index: 1, edits: Vec::new() };
-        explain(&code_of(&words), &mutant, WaveSize::Wave32, &|offset| offset == known)
+        explain(&code_of(&words), &mutant, WaveSize::Wave32, &[0x100, known].into())
     };
     // 0x100: load, 0x10c: the wait, 0x110: v_mov v2, 0x114: v_mov v9.
     assert_eq!([0x10C, 0x110, 0x114].map(known), [UNEXPLAINED, UNEXPLAINED, SHADOWED]);
     // Other reasons stay what they are.
     let unused = [load(1), vec![WAIT_LOAD], set(2)];
     let mutant = Mutant { class: Class::WaitRemoved, index: 1, edits: Vec::new() };
-    assert_eq!(explain(&code_of(&unused), &mutant, WaveSize::Wave32, &|_| true), UNKNOWN);
+    assert_eq!(explain(&code_of(&unused), &mutant, WaveSize::Wave32, &(0..0x200).collect()), UNKNOWN);
 }
