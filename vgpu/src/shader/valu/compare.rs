@@ -1,4 +1,4 @@
-//! Comparisons: one bit per lane to a scalar register, or to EXEC (`v_cmpx`).
+//! Comparisons: one bit per lane to a scalar register, or to EXEC (`v_cmpx`, which has no other destination).
 //!
 //! Contract: inactive lanes return 0. A comparison is a set of relations for which it is true; a comparison with
 //! NaN is unordered.
@@ -193,9 +193,4 @@ pub(super) fn bind(opcode: Opcode, parts: &Parts, level: Level) -> Option<Execut
         VCmpClassF64 | VCmpxClassF64 => cold_test::<ClassDouble>(parts, level),
         _ => None,
     }
-}
-
-/// Whether the opcode writes EXEC.
-pub(super) fn writes_exec(opcode: Opcode) -> bool {
-    opcode.mnemonic().starts_with("v_cmpx_")
 }

@@ -38,7 +38,7 @@ use zrt_isa::{Encoding, Instruction, Opcode};
 use crate::shader::float::approximate;
 use crate::shader::lanes;
 use crate::shader::micro::MicroOp;
-use crate::shader::wave::{EXEC_LO, VCC_LO};
+use crate::shader::wave::VCC_LO;
 use crate::simd::{Executor, Level};
 use operand::Parts;
 use shell::{Approximation, ResultKind, packed};
@@ -61,7 +61,6 @@ pub fn translate(instruction: &Instruction, level: Level) -> Option<MicroOp> {
             parts.modifiers.0 |= 0x7 << 10;
         }
         Opcode::VDivFmasF32 | Opcode::VDivFmasF64 => parts.destination2 = VCC_LO,
-        _ if compare::writes_exec(opcode) => parts.destination = EXEC_LO,
         _ => {}
     }
     let executor =

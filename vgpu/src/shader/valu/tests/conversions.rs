@@ -156,8 +156,11 @@ fn conversions_of_bytes() {
         code("v_cvt_pk_bf8_f32 v0, v1, v2 op_sel:[0,0,1]", &[0xD76A4000, 0x00020501]),
     );
     assert_eq!(high, old & 0xFFFF | 0xC03C_0000);
-    // Only FP16_OVFL saturates what is too large.
-    for (mode, [fp8, bf8]) in [(MODE_USUAL, [0xFF38, 0xFC3C]), (MODE_USUAL | 1 << 23, [0xFE38, 0xFB3C])] {
+    // Only FP16_OVFL saturates what is too large; rounding (here of f16, toward zero) has no influence.
+    let (usual, saturated) = ([0xFF38, 0xFC3C], [0xFE38, 0xFB3C]);
+    for (mode, [fp8, bf8]) in
+        [(0xF0, usual), (0xFC, usual), (0xF0 | 1 << 23, saturated), (0xFC | 1 << 23, saturated)]
+    {
         let of = |words: &[u32]| result(&[f(1.0), f(-1e9)], mode, words) & 0xFFFF;
         assert_eq!(of(code("v_cvt_pk_fp8_f32 v0, v1, v2", &[0xD7690000, 0x00020501])), fp8, "{mode:#x}");
         assert_eq!(of(code("v_cvt_pk_bf8_f32 v0, v1, v2", &[0xD76A0000, 0x00020501])), bf8, "{mode:#x}");
