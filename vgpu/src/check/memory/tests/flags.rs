@@ -259,3 +259,52 @@ fn readers_that_are_still_needed_survive_the_reclaiming_of_others() {
     let told = rig.checker.findings().iter().map(|told| (told.defect, told.other.map(|other| other.pc)));
     assert_eq!(told.collect::<Vec<_>>(), [(Defect::Race, Some(0x1050))]);
 }
+
+/// Waves 0 and 1 signal, one after the other, and wave 2 looks.
+#[test]
+fn a_store_replaces_what_was_published_and_an_atomic_adds_to_it() {
+    for (is_atomic, expected) in [(true, vec![]), (false, vec![Defect::Race])] {
+        let mut rig = Rig::new();
+        rig.second_dispatch(0);
+        rig.store(0, Scope::Cu, BASE + 0x100, 7);
+        rig.wait_stores(0);
+        rig.atomic(0, false, Scope::Device, BASE);
+        if is_atomic {
+            rig.atomic(1, false, Scope::Device, BASE);
+        } else {
+            rig.store(1, Scope::Device, BASE, 2);
+        }
+        assert_eq!(rig.load(2, Scope::Device, BASE), 2);
+        rig.wait_loads(2);
+        rig.invalidate(2, Scope::Device);
+        rig.load(2, Scope::Cu, BASE + 0x100);
+        assert_eq!(rig.defects(), expected, "{is_atomic}");
+    }
+}
+
+/// Compute units 0 and 1 are one WGP.
+#[test]
+fn a_flag_orders_waves_that_both_scopes_cover() {
+    for (release, acquire, cu, is_ordered) in [
+        (Scope::Device, Scope::Device, 2, true),
+        (Scope::Device, Scope::Se, 2, false),
+        (Scope::Se, Scope::Device, 2, false),
+        (Scope::Device, Scope::Se, 1, true),
+        (Scope::Se, Scope::Device, 1, true),
+        (Scope::Se, Scope::Se, 0, true),
+    ] {
+        let mut rig = Rig::new();
+        rig.place(1, cu);
+        rig.store(0, Scope::Cu, BASE + 0x100, 7);
+        rig.wait_stores(0);
+        rig.store(0, release, BASE, 1);
+        rig.load(1, acquire, BASE);
+        rig.wait_loads(1);
+        rig.invalidate(1, Scope::Device);
+        // The flags themselves race where the scopes are too small.
+        rig.checker.take_findings();
+        rig.load(1, Scope::Cu, BASE + 0x100);
+        let expected = if is_ordered { vec![] } else { vec![Defect::Race] };
+        assert_eq!(rig.defects(), expected, "{release:?}, {acquire:?}, {cu}");
+    }
+}

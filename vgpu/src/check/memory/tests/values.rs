@@ -123,6 +123,22 @@ fn an_atomic_acts_on_its_own_bytes_at_any_alignment() {
     }
 }
 
+/// In other lines, in other pages, and in the first one again.
+#[test]
+fn lanes_of_one_instruction_load_from_places_of_their_own() {
+    let mut rig = Rig::new();
+    let places = [BASE, BASE + 0x100, BASE + 0x1000, BASE + 0x1100, BASE + 4, BASE];
+    (1..).zip(&places[..5]).for_each(|(value, va)| rig.host.set(*va, value));
+    rig.begin(0, AccessKind::Load, Scope::Cu);
+    let loaded = [0, 1, 2, 3, 4, 5].map(|lane| {
+        let mut out = [0; 4];
+        rig.checker.load(lane, places[lane as usize], &mut rig.host, &mut out);
+        u32::from_le_bytes(out)
+    });
+    assert_eq!(loaded, [1, 2, 3, 4, 5, 1]);
+    assert_eq!(rig.defects(), []);
+}
+
 /// Stores to the same dword by two lanes of one instruction.
 fn store_twice(rig: &mut Rig, scope: Scope, stores: [(u64, &[u8]); 2]) {
     rig.begin(0, AccessKind::Store, scope);
