@@ -31,8 +31,8 @@ impl UndefinedPage {
         self.bits[dword]
     }
 
-    /// Records that the bytes in `mask` are written, and are undefined in `bits`; with the origin of these, if it is not
-    /// the dword itself.
+    /// Records that the bytes in `mask` are written, and are undefined in `bits`; `origin` is theirs, if it is not the
+    /// dword itself.
     #[inline]
     pub(super) fn set(&mut self, dword: usize, mask: u8, bits: u32, origin: Option<Origin>) {
         let mask = byte_bits(mask);
