@@ -71,7 +71,8 @@ impl LdsShape {
         };
         let base = match (instruction.opcode, instruction.sources[0]) {
             (DsAppend | DsConsume, _) => Base::Wave,
-            (_, Operand::Vector(register)) if !name.contains("addtid") => Base::Register(register),
+            (_, Operand::Vector(register)) => Base::Register(register),
+            // The forms with a lane number have no address.
             _ => Base::LaneNumber,
         };
         let forgets = name.contains("storexchg");
@@ -398,6 +399,9 @@ mod tests {
         assert_eq!(of_lanes(b128, 6, None), clash(14, [0x1918_1716, 0x5352_5150]));
         assert_eq!(of_lanes(b128, 14, None), clash(22, [0x1f1e, 0x5150]));
         assert_eq!(of_lanes(b128, 16, None), None);
+        // ds_store_2addr_b32 v0, v2, v3 offset1:1: where lane 2 stores its first element, lane 1 stores its second.
+        let elements = LaneClash { lanes: [2, 1], address: 12, values: [0x5352_5150, 0x1716_1514] };
+        assert_eq!(of_lanes(&[0xD838_0100, 0x0003_0200], 4, None), Some(elements));
         // ds_store_b8_d16_hi v0, v2; ds_store_b16_d16_hi v0, v2; ds_store_b16 v0, v2
         assert_eq!(of_lanes(&[0xDA80_0000, 0x0000_0200], 0, None), clash(8, [0x12, 0x52]));
         assert_eq!(of_lanes(&[0xDA84_0000, 0x0000_0200], 0, None), clash(8, [0x1312, 0x5352]));

@@ -168,8 +168,7 @@ fn width_bytes(instruction: &Instruction) -> u64 {
     let name = instruction.opcode.mnemonic();
     let suffix = name.rsplit('_').next().unwrap_or_default();
     match suffix {
-        "b8" | "u8" | "i8" => 1,
-        "b16" | "u16" | "i16" => 2,
+        // A pair of them.
         "f16" | "bf16" => 4,
         _ => {
             let digits = suffix.trim_start_matches(|one: char| !one.is_ascii_digit());

@@ -94,13 +94,13 @@ impl Progress {
         self.instructions += instructions;
         self.is_watching = waiting_groups > 0 && self.instructions >= WATCHED_AFTER_INSTRUCTIONS;
         let limit = (GROUP_INSTRUCTIONS * resident_groups).max(INSTRUCTIONS_MIN);
-        waiting_groups > 0 && self.instructions >= limit && self.polls >= GROUP_POLLS * resident_groups
+        self.instructions >= limit && self.polls >= GROUP_POLLS * resident_groups
     }
 
     /// Forgets everything.
     pub fn reset(&mut self) {
         let circles = std::mem::take(&mut self.circles);
-        *self = Progress { wave: self.wave, circles, ..Progress::default() };
+        *self = Progress { circles, ..Progress::default() };
     }
 }
 
@@ -199,6 +199,14 @@ mod tests {
         assert!(is_new(1, 1, 0x1080));
         assert!(!is_new(1, 1, 0x1080));
         assert!(!is_new(1, 0, 0x1080));
+    }
+
+    #[test]
+    fn no_line_is_recorded_while_all_groups_are_resident() {
+        let mut progress = Progress::default();
+        assert!(!progress.is_waiting_for_ever(1_000_000, 1, 0));
+        progress.load(0x1000, &[0; 4]);
+        assert!(!progress.has_new_line);
     }
 
     /// After a new line, three quarters of a million instructions and the loads are needed again.

@@ -122,6 +122,8 @@ mod tests {
         ] {
             assert_eq!(sectors(words, !0, apart), expected, "{}", zrt_isa::decode(words).unwrap());
         }
+        // global_load_b32 v1, v0, s[4:5]: the register after that of the offset is no part of the address.
+        assert_eq!(sectors(&[0xEE05_0004, 1, 0], !0, |lane| lane << 32), Some(1));
         let buffer = &[0xC405_007C, 0x4080_0801, 0];
         assert_eq!(sectors(buffer, !0, |lane| 252 + lane), Some(1), "the last dword, and nothing beyond");
         assert_eq!(sectors(buffer, !0, |lane| 253 + lane), Some(0));

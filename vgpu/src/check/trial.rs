@@ -8,6 +8,7 @@
 use zrt_isa::effects::{Registers, SCC, VECTOR_FIRST};
 
 use crate::check::registers::{LANES_MAX, Outcome, Subject, Undefined};
+use crate::shader::launch::mix;
 use crate::shader::machine::Machine;
 use crate::shader::micro::{Flow, MicroOp};
 use crate::shader::wave::{EXEC_LO, LANES, Row, SCALAR_SLOTS, Wave};
@@ -37,8 +38,8 @@ struct Saved {
 #[derive(PartialEq, Eq)]
 struct Way {
     flow: Flow,
-    /// Target of jumps.
-    target: (u32, u64),
+    /// Target of indirect jumps; the others have but one.
+    target_va: Option<u64>,
     exec: u64,
 }
 
@@ -179,28 +180,21 @@ impl Trial<'_, '_> {
                 return None;
             }
         }
-        let target = match flow {
-            Flow::Jump => (self.wave.next, 0),
-            Flow::Indirect => (0, self.machine.jump_va),
-            _ => (0, 0),
-        };
-        Some(Way { flow, target, exec: self.wave.scalar_pair(EXEC_LO) })
+        let target_va = (flow == Flow::Indirect).then_some(self.machine.jump_va);
+        Some(Way { flow, target_va, exec: self.wave.scalar_pair(EXEC_LO) })
     }
 }
 
-/// Bits of a run for a lane of a register: zeros or pseudo-random numbers (the finaliser of splitmix64), and in odd
-/// runs the complement of the previous run.
+/// Bits of a run for a lane of a register: zeros or pseudo-random numbers, and in odd runs the complement of the
+/// previous run.
 fn pattern(run: u32, register: usize, lane: usize) -> u32 {
     let complement = if run % 2 == 0 { 0 } else { u32::MAX };
     let pair = run / 2;
     if pair == 0 {
         return complement;
     }
-    let place = u64::from(pair) << 32 | (register as u64) << 8 | lane as u64;
-    let mixed = place.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    (mixed ^ mixed >> 31) as u32 ^ complement
+    let mut place = u64::from(pair) << 32 | (register as u64) << 8 | lane as u64;
+    mix(&mut place) as u32 ^ complement
 }
 
 #[cfg(test)]

@@ -35,7 +35,8 @@ pub struct Origin {
 /// Undefined data of a store.
 #[derive(Clone, Debug)]
 pub struct Stored {
-    /// Undefined bits by element, of which 2addr forms have two, and lane.
+    /// Undefined bits by element, of which 2addr forms have two, and lane. Those of a lane that does not store mean
+    /// nothing.
     pub elements: Vec<[[u32; LANE_DWORDS_MAX]; 64]>,
     /// Its origin.
     pub origin: Origin,

@@ -22,9 +22,8 @@ use crate::check::sectors;
 use crate::check::trial::Trial;
 use crate::check::undefined::Source;
 use crate::check::watch::WatchedPort;
-use crate::memory::{Mapped, Rights};
+use crate::memory::Mapped;
 use crate::shader::address::{Target, flat_address, flat_target};
-use crate::shader::code_words::{CodeWords, FAULT_WORDS};
 use crate::shader::dispatch::Dispatch;
 use crate::shader::interpreter::Inspect;
 use crate::shader::machine::Machine;
@@ -176,9 +175,8 @@ impl Inspect<Noted> for WaveInspector<'_> {
         }
         match noted.control {
             Control::BarrierSignal if machine.barrier.signals == 0 => self.group.barrier_completed(),
-            Control::BarrierWait if flow == Flow::Next => {
-                watch.checker.barrier_wait(self.group, self.shadow.wave);
-            }
+            // A wave that does not pass yet learns the rest when it does.
+            Control::BarrierWait => watch.checker.barrier_wait(self.group, self.shadow.wave),
             _ => {}
         }
         if flow == Flow::End {
@@ -189,11 +187,8 @@ impl Inspect<Noted> for WaveInspector<'_> {
         if !found.is_empty() {
             let site = self.site();
             for finding in found {
-                let instruction = match finding.pc == pc {
-                    true => noted.instruction.to_string(),
-                    false => self.code_at(finding.pc, program, machine).to_string(),
-                };
-                self.inspection.log_memory(finding, site, instruction);
+                debug_assert_eq!(finding.pc, pc, "what is told of an instruction is taken before the next");
+                self.inspection.log_memory(finding, site, noted.instruction.to_string());
             }
         }
     }
@@ -226,26 +221,6 @@ impl WaveInspector<'_> {
             workgroup: self.workgroup,
             wave: self.index,
         }
-    }
-
-    /// The instruction at an address other than the current one: from this program, the dispatch's program, or
-    /// memory.
-    fn code_at(&self, pc: u64, program: &Program<Noted>, machine: &mut Machine<'_>) -> CodeWords {
-        let wave_size = self.dispatch.wave_size();
-        let none = CodeWords::new(&[], wave_size);
-        let programs = [program, self.main];
-        let known = programs.iter().map(|program| program.code_at(pc, wave_size)).find(|code| *code != none);
-        known.unwrap_or_else(|| {
-            let mut bytes = [0; 4 * FAULT_WORDS];
-            let mut words = [0; FAULT_WORDS];
-            let count = (1..=FAULT_WORDS).rev().find(|count| {
-                machine.memory.read_unwatched(pc, &mut bytes[..4 * count], Rights::READ).is_ok()
-            });
-            for (word, four) in words.iter_mut().zip(bytes.as_chunks::<4>().0) {
-                *word = u32::from_le_bytes(*four);
-            }
-            CodeWords::new(&words[..count.unwrap_or(0)], wave_size)
-        })
     }
 
     /// Counts the instruction; the LDS addresses of a non-flat one have been computed already.
@@ -346,11 +321,8 @@ impl WaveInspector<'_> {
             self.shadow.told = completed;
             checker.waited(id, completed);
         }
-        if noted.transfer.is_some() || noted.memory.is_some() || noted.lds.is_some() {
-            // An instruction without a known transfer stores nothing undefined, and none of the previous store's
-            // data.
-            checker.set_undefined_data(self.shadow.registers.take_stored());
-        }
+        // An instruction without a known transfer stores nothing undefined, and none of the previous store's data.
+        checker.set_undefined_data(self.shadow.registers.take_stored());
         let access = |kind, scope| Access { wave: id, sequence, pc, cu, scope, kind };
         if let Some(global) = noted.memory {
             // Stores are changes. A poll may be a scalar load or lack its scope; then it waits forever all the
@@ -411,7 +383,7 @@ impl WaveInspector<'_> {
             && flat_lds_addresses(wave, &noted.instruction, &mut self.inspector.lds_addresses)
         {
             let width = noted.counted.width_bytes as u32;
-            checker.begin_access(Access { kind: global.in_lds(), scope: Scope::Cu, ..access });
+            checker.begin_access(Access { kind: global.in_lds(), ..access });
             for (lane, address) in self.inspector.lds_addresses.iter().copied() {
                 checker.lds_load(self.group, first_lane + lane, address, width, width.min(4));
             }
@@ -503,3 +475,6 @@ fn flat_lds_addresses(wave: &Wave, instruction: &Instruction, addresses: &mut Ve
     }
     !addresses.is_empty()
 }
+
+#[cfg(test)]
+mod tests;

@@ -107,6 +107,15 @@ mod tests {
         (0..WORDS * 64 + 70).filter(|&number| bits.contains(number)).collect()
     }
 
+    /// Members in the same place of two words do not cancel out.
+    #[test]
+    fn sets_meet_however_many_members_they_share() {
+        let both = bits(&BTreeSet::from([3, 67]));
+        assert!(both.meets(&both) && both.meets_either(&both, &Bits::default()));
+        let next = bits(&BTreeSet::from([4, 68]));
+        assert!(!both.meets(&next) && !both.meets_either(&next, &Bits::default()));
+    }
+
     proptest! {
         #[test]
         fn a_set_is_that_of_its_numbers(

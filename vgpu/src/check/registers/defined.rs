@@ -223,10 +223,8 @@ impl Defined {
         let first = data.find(|&register| self.has_undefined(register, exec))?;
         let of_lane = |element: &Range<usize>, lane: usize| {
             let mut bits = [0; LANE_DWORDS_MAX];
-            if exec >> lane & 1 != 0 {
-                let registers = element.clone().zip(&mut bits);
-                registers.for_each(|(register, bits)| *bits = self.bits(register, lane));
-            }
+            let registers = element.clone().zip(&mut bits);
+            registers.for_each(|(register, bits)| *bits = self.bits(register, lane));
             transfer.stored(bits)
         };
         let elements = transfer.elements();
@@ -265,9 +263,7 @@ impl Defined {
         transfer.place(loaded.element, &loaded.bits, |register, own| {
             let lane = if is_vector(register) { loaded.lane as usize % LANES_MAX } else { 0 };
             if own != 0 {
-                let lanes = if is_vector(register) { LANES_MAX } else { 1 };
-                let bits = std::array::from_fn(|at| if at < lanes { self.bits(register, at) } else { 0 });
-                let mut undefined = Undefined { register, bits };
+                let mut undefined = Undefined { register, bits: self.lane_bits(register) };
                 undefined.bits[lane] |= own;
                 self.set(undefined, Some(loaded.origin));
                 self.loaded.insert(register);
@@ -451,9 +447,16 @@ impl Defined {
 
     /// The undefined bits in all lanes, if any.
     fn undefined(&self, register: usize) -> Option<Undefined> {
-        let lanes = if is_vector(register) { LANES_MAX } else { 1 };
-        let bits = std::array::from_fn(|lane| if lane < lanes { self.bits(register, lane) } else { 0 });
+        let bits = self.lane_bits(register);
         (bits != [0; LANES_MAX]).then_some(Undefined { register, bits })
+    }
+
+    /// The undefined bits by lane, as in [`Undefined`].
+    fn lane_bits(&self, register: usize) -> [u32; LANES_MAX] {
+        let lanes = if is_vector(register) { LANES_MAX } else { 1 };
+        let mut all = [0; LANES_MAX];
+        all[..lanes].iter_mut().enumerate().for_each(|(lane, bits)| *bits = self.bits(register, lane));
+        all
     }
 
     /// Origin of the undefined bits in `register`, if the instruction at `pc` is about to read it.

@@ -28,7 +28,8 @@ struct Row {
     defined: u64,
     /// Undefined bits of the other lanes.
     bits: [u32; LANES_MAX],
-    /// Lanes whose undefined bits were stored in that state, and their origin.
+    /// Lanes that have ever stored undefined bits, and the origin of those. In a lane whose bits are all defined,
+    /// bits become undefined by such a store only.
     stored: u64,
     origin: Option<Origin>,
     /// Lanes whose last store had another origin than `origin`.
@@ -53,16 +54,12 @@ impl Row {
         let bits = self.bits(lane) & !mask | bits & mask;
         self.bits[lane] = bits;
         self.defined = self.defined & !(1 << lane) | u64::from(bits == 0) << lane;
-        match origin {
-            Some(origin) => {
-                self.stored |= 1 << lane;
-                self.others.retain(|(other, _)| *other != lane);
-                if *self.origin.get_or_insert(origin) != origin {
-                    self.others.push((lane, origin));
-                }
+        if let Some(origin) = origin {
+            self.stored |= 1 << lane;
+            self.others.retain(|(other, _)| *other != lane);
+            if *self.origin.get_or_insert(origin) != origin {
+                self.others.push((lane, origin));
             }
-            None if bits == 0 => self.stored &= !(1 << lane),
-            None => {}
         }
     }
 }
@@ -104,7 +101,6 @@ impl PrivateMemory {
         for index in 0..len / 4 {
             if let Some(row) = self.row_mut((offset / 4).wrapping_add(index)) {
                 row.defined |= lanes;
-                row.stored &= !lanes;
             }
         }
         true

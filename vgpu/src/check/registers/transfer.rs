@@ -7,7 +7,7 @@ use zrt_isa::effects::VECTOR_FIRST;
 use zrt_isa::{Encoding, Instruction, Operand};
 
 use crate::check::undefined::LANE_DWORDS_MAX;
-use crate::shader::address::{SCRATCH_VECTOR_OFFSET, Target, flat_address, flat_target};
+use crate::shader::address::{Target, flat_address, flat_target};
 
 use super::subject::{LANES_MAX, Subject};
 
@@ -32,7 +32,7 @@ pub struct Transfer {
 /// The formation of an offset in the private segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PrivateAddress {
-    /// Low register of a flat address, or the vector offset.
+    /// Low register of a flat address, or the vector offset, if there is one.
     pub(super) vector: Option<u8>,
     pub(super) scalar: Option<u8>,
     pub(super) immediate: i32,
@@ -86,7 +86,6 @@ impl Transfer {
                 [first, first.filter(|_| is_pair).map(|first| first + (width_bytes / 4) as u16)]
             }
             (false, true) => [number(instruction.sources[1]), number(instruction.sources[2])],
-            (false, false) if name.starts_with("addtid") && instruction.encoding == Vds => return None,
             (false, false) => [number(instruction.sources[1]), None],
         };
         let vector = match instruction.sources[0] {
@@ -97,14 +96,10 @@ impl Transfer {
             Operand::Scalar(code) => Some(code),
             _ => None,
         };
-        let has_vector = u32::from(instruction.address_flags) & SCRATCH_VECTOR_OFFSET != 0;
         let private = match instruction.encoding {
-            Vscratch => Some(PrivateAddress {
-                vector: vector.filter(|_| has_vector),
-                scalar,
-                immediate: instruction.immediate,
-                is_flat: false,
-            }),
+            Vscratch => {
+                Some(PrivateAddress { vector, scalar, immediate: instruction.immediate, is_flat: false })
+            }
             Vflat => {
                 Some(PrivateAddress { vector, scalar: None, immediate: instruction.immediate, is_flat: true })
             }
@@ -177,7 +172,7 @@ impl PrivateOffsets {
 impl PrivateAddress {
     /// The offsets of the active lanes; `None` if none of them accesses private memory.
     pub(super) fn offsets<S: Subject>(&self, subject: &S, exec: u64) -> Option<PrivateOffsets> {
-        if !self.is_flat && self.vector.is_none() {
+        if self.vector.is_none() {
             return Some(PrivateOffsets::Same(self.base(subject)));
         }
         let mut offsets = [None; LANES_MAX];

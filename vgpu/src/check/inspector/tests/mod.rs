@@ -323,6 +323,46 @@ fn a_kernel_may_use_what_it_declares_until_its_code_is_unmapped() {
     assert_eq!((lds(0x2000, 256), private(0x2000, 48)), (256, 48));
 }
 
+/// A search for waves that go in circles ends with whatever may change what they wait for.
+#[test]
+fn packets_and_the_driver_end_a_search_for_circles() {
+    use crate::check::circles::Place;
+    use crate::shader::wave::Wave;
+
+    let space = AddressSpace::default();
+    type Act = fn(&Inspection, &AddressSpace);
+    let acts: [(Act, bool); 5] = [
+        (|inspection, space| inspection.acquire(CacheActions::empty(), space), true),
+        (|inspection, space| inspection.release(CacheActions::empty(), None, space), true),
+        (|inspection, space| inspection.packet_write(0x1000, &[1], space), true),
+        (|inspection, space| inspection.forget(0x1000, 0x1000, space), true),
+        (|inspection, space| inspection.packet_read(0x1000, &mut [0], space), false),
+    ];
+    for (at, (act, is_change)) in acts.into_iter().enumerate() {
+        let inspection = inspection(CHECK);
+        inspection.silence_host(true);
+        let circles = |act: &mut dyn FnMut(&mut Watch)| act(inspection.lock().watch.as_mut().unwrap());
+        let place = Place { program_va: 0x1000, next: 0 };
+        circles(&mut |watch| {
+            watch.progress.circles.turn_ended(0, place, 1_000_000, &Wave::new(), || Some(Vec::new()));
+            assert!(watch.progress.circles.is_looking());
+        });
+        act(&inspection, &space);
+        circles(&mut |watch| assert_eq!(watch.progress.circles.is_looking(), !is_change, "{at}"));
+    }
+}
+
+#[test]
+fn waves_spin_if_they_poll_for_groups_that_have_no_room() {
+    for (polls, waiting_groups, is_told) in [(1_000, 1, true), (999, 1, false), (1_000, 0, false)] {
+        let inspection = inspection(CHECK);
+        (0..polls).for_each(|_| inspection.lock().watch.as_mut().unwrap().progress.poll(0, 0x1000, false));
+        assert_eq!(inspection.is_spinning(1_000_000, 1, waiting_groups), is_told, "{polls} {waiting_groups}");
+    }
+    let profile = inspection(config::Inspection { check: false, profile: true, ..CHECK });
+    assert!(!profile.is_spinning(1_000_000, 0, 1), "nothing is watched");
+}
+
 #[test]
 fn options_are_as_configured_and_waves_are_numbered_over_the_device() {
     let checking = inspection(CHECK);

@@ -359,6 +359,12 @@ fn dual_operations() {
     );
     // v_dual_fmaak_f32 v1, s4, v5, 0x12345678 :: v_dual_mul_f32 v2, s6, v6: two registers and a literal
     assert_eq!(defects(&[0xc8460a04, 0x01020c06, 0x12345678]), [DualScalars]);
+    // v_dual_mov_b32 v1, v8 :: v_dual_mul_f32 v2, v5, v10, the same in the other order, and both with v4 instead of v5,
+    // which the assembler refuses: of two moves only, the second reads through another port.
+    assert_eq!(defects(&[0xca060108, 0x01021505]), []);
+    assert_eq!(defects(&[0xca060108, 0x01021504]), [DualBanks]);
+    assert_eq!(defects(&[0xc8d01505, 0x02000108]), []);
+    assert_eq!(defects(&[0xc8d01504, 0x02000108]), [DualBanks]);
     // v_dual_mul_f32 v1, v9, v6 :: v_dual_mul_f32 v2, v4, v10: the second sources
     assert_eq!(defects(&[0xc8c60d09, 0x01021504]), [DualBanks]);
 }

@@ -4,6 +4,7 @@
 mod consistency;
 mod counters;
 mod hazards;
+mod lanes;
 mod notes;
 mod private;
 mod scalar_hazard;

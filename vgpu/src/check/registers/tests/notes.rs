@@ -107,7 +107,7 @@ fn each_wait_is_for_its_counters() {
 #[test]
 fn what_reaches_other_lanes_or_keeps_a_part_is_known() {
     // Whether it crosses lanes, and whether it keeps a part of its destination.
-    let forms: [(&[u32], bool, bool); 19] = [
+    let forms: [(&[u32], bool, bool); 20] = [
         (&[0x7e0402fa, 0xff011101], true, true), // v_mov_b32_dpp v2, v1 row_shr:1 row_mask:0xf bank_mask:0xf
         (&[0x7e0402e9, 0x05397701], true, true), // v_mov_b32_dpp v2, v1 dpp8:[7,6,5,4,3,2,1,0]
         (&[0xd65b0001, 0x000c0500], true, true), // v_permlane16_b32 v1, v0, s2, s3
@@ -121,6 +121,7 @@ fn what_reaches_other_lanes_or_keeps_a_part_is_known() {
         (&[0x64020702], false, true),            // v_add_f16_e32 v1.l, v2.l, v3.l
         (&[0x7e043901], false, true),            // v_mov_b16_e32 v2.l, v1.l
         (&[0xcc210001, 0x04120702], false, true), // v_fma_mixlo_f16 v1, v2, v3, v4
+        (&[0xd76b0001, 0x00020702], false, true), // v_cvt_sr_fp8_f32 v1, v2, v3: it writes a byte
         (&[0x06020702], false, false),           // v_add_f32_e32 v1, v2, v3
         (&[0xcc134001, 0x1c120702], false, false), // v_dot2_f32_f16 v1, v2, v3, v4
         (&[0x56020702], false, false),           // v_fmac_f32_e32 v1, v2, v3: all of it is read

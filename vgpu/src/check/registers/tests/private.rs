@@ -114,6 +114,28 @@ fn computed(pc: u32, lane: u32, source: &str, cause: u32) -> String {
     )
 }
 
+/// Four lanes are active; only what the last one stores was never written.
+#[test]
+fn the_last_active_lane_finds_what_it_has_stored() {
+    let mut walk = Walk::new(&launch(WaveSize::Wave32));
+    walk.run(&[
+        0x7e020300, // v_mov_b32_e32 v1, v0
+    ]);
+    set_lanes(&mut walk, 1, |lane| 4 * lane);
+    walk.exec = 0x7;
+    walk.run(&[
+        0x7e040300, // v_mov_b32_e32 v2, v0
+    ]);
+    walk.exec = 0xf;
+    walk.run(&[
+        0xed06807c, 0x01020000, 0x00000001, // scratch_store_b32 v1, v2, off
+        0xed05007c, 0x00020005, 0x00000001, // scratch_load_b32 v5, v1, off
+        0xee068000, 0x02800000, 0x00000000, // global_store_b32 v0, v5, s[0:1]
+    ]);
+    let unwritten = walk.findings.iter().filter(|finding| finding.rule() == Rule::Uninitialised);
+    assert_eq!(unwritten.map(ToString::to_string).collect::<Vec<_>>(), [computed(0x20, 3, "v2", 0x8)]);
+}
+
 #[test]
 fn each_lane_finds_what_it_has_stored() {
     let store = [0xed06807c, 0x01020000, 0x00000001]; // scratch_store_b32 v1, v2, off

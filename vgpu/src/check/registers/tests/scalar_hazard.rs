@@ -56,7 +56,7 @@ fn each_field_ends_its_writes() {
 #[test]
 fn pairs_that_the_valu_has_read_are_tracked() {
     let none: &[&str] = &[];
-    let cases: [(&[u32], &[&str]); 9] = [
+    let cases: [(&[u32], &[&str]); 10] = [
         // v_mov_b32 v1, s4; s_mov_b32 s5, 1; v_mov_b32 v2, s5
         (&[0x7e020204, 0xbe850081, 0x7e040205], &["0x8: s5 sa_sdst(0)"]),
         // v_mov_b32 v1, s6; s_mov_b32 s5, 1; v_mov_b32 v2, s5
@@ -73,6 +73,8 @@ fn pairs_that_the_valu_has_read_are_tracked() {
         (&[0x7e020269, 0xbeea0081, 0x7e0c026a], none),
         // v_mov_b32 v1, vcc_hi; s_mov_b32 vcc_lo, 1; v_mov_b32 v6, vcc_lo
         (&[0x7e02026b, 0xbeea0081, 0x7e0c026a], &["0x8: vcc sa_sdst(0)"]),
+        // v_mov_b32 v1, ttmp0; s_mov_b32 ttmp0, 1; v_mov_b32 v1, ttmp0
+        (&[0x7e02026c, 0xbeec0081, 0x7e02026c], none),
         // v_mov_b32 v1, m0; s_mov_b32 m0, 1; v_mov_b32 v1, m0
         (&[0x7e02027d, 0xbefd0081, 0x7e02027d], none),
     ];
@@ -88,6 +90,9 @@ fn a_write_is_reported_once_and_each_run_of_registers_on_its_own() {
     assert_eq!(found(Strictness::Strict, &once), ["0x8: s4 sa_sdst(0)"]);
     let again = [SALU_READ_BY_VALU, SALU_WRITE, VALU_READ, SALU_WRITE, VALU_READ];
     assert_eq!(found(Strictness::Strict, &again), ["0x8: s4 sa_sdst(0)", "0x10: s4 sa_sdst(0)"]);
+    // Both may be missed where both have written.
+    let by_both = [SALU_READ_BY_VALU, SALU_WRITE, VALU_WRITE, VALU_READ];
+    assert_eq!(found(Strictness::Strict, &by_both), ["0xc: s4 sa_sdst(0)", "0xc: s4 va_sdst(0)"]);
     // v_mov_b32 v1, s4; s_mov_b32 s5, 1; s_mov_b32 s4, 1; s_mov_b64 s[20:21], s[4:5]
     let pair = [SALU_READ_BY_VALU, 0xbe850081, SALU_WRITE, 0xbe940104];
     let mut walk = Walk::new(&launch(WaveSize::Wave32));

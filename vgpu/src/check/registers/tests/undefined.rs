@@ -6,14 +6,14 @@ use crate::shader::address::PRIVATE_APERTURE_HIGH;
 use zrt_isa::effects::Registers;
 
 /// Registers, origin and first lane of each finding of rule 3, after `words` with two user SGPRs in all lanes.
-fn missing(wave_size: WaveSize, words: &[u32]) -> Vec<String> {
+pub(super) fn missing(wave_size: WaveSize, words: &[u32]) -> Vec<String> {
     let mut walk = Walk::new(&LaunchState { user_sgprs: 2, ..launch(wave_size) });
     walk.run(words);
     list(&walk)
 }
 
 /// In the form `v2 lane 3 of v1`: v2 was computed from v1, which was never written.
-fn list(walk: &Walk) -> Vec<String> {
+pub(super) fn list(walk: &Walk) -> Vec<String> {
     let named = |finding: &RegisterFinding| {
         let registers = finding.registers.unwrap();
         let lane = finding.lane.map(|lane| format!(" lane {lane}")).unwrap_or_default();
@@ -29,8 +29,8 @@ fn list(walk: &Walk) -> Vec<String> {
 
 const ALL: u64 = 0xffff_ffff;
 /// `global_store_b32 v0, v1, s[0:1]`, and so on.
-const STORE_V1: [u32; 3] = [0xee068000, 0x00800000, 0x00000000];
-const STORE_V2: [u32; 3] = [0xee068000, 0x01000000, 0x00000000];
+pub(super) const STORE_V1: [u32; 3] = [0xee068000, 0x00800000, 0x00000000];
+pub(super) const STORE_V2: [u32; 3] = [0xee068000, 0x01000000, 0x00000000];
 const STORE_V3: [u32; 3] = [0xee068000, 0x01800000, 0x00000000];
 
 macro_rules! missing {
@@ -511,21 +511,34 @@ fn what_cannot_be_tried_is_undefined() {
             None
         }
     }
-    let add = Note::new(&decode_for(&[0x4a040101], WaveSize::Wave32).unwrap(), WaveSize::Wave32); // v_add_nc_u32_e32 v2, v1, v0
-    for (exec, expected) in [(0x0f, Some("v2 lane 0 of v1")), (0x0c, Some("v2 lane 2 of v1")), (0xf0, None)] {
+    let note = |word| Note::new(&decode_for(&[word], WaveSize::Wave32).unwrap(), WaveSize::Wave32);
+    let add = note(0x4a040101); // v_add_nc_u32_e32 v2, v1, v0
+    for (exec, expected) in [
+        (0x0f, Some("v2 lane 0 of v1")),
+        (0x0c, Some("v2 lane 2 of v1")),
+        (0xf0, Some("v2 lane 4 of v1")),
+        (0xe0, None),
+    ] {
         let mut walk =
             Walk::new(&LaunchState { user_sgprs: 2, lanes_mask: 0xff, ..launch(WaveSize::Wave32) });
         walk.exec = 0xf2;
         walk.run(&[
             0x7e040280, // v_mov_b32_e32 v2, 0
         ]);
-        let mut untried = Untried { exec: 0x01, scalar: [0; 128] };
+        let mut untried = Untried { exec: 0x11, scalar: [0; 128] };
         let findings = &mut walk.findings;
         walk.shadow.before(&add, 0, &mut untried, &mut |finding| findings.push(finding));
         walk.exec = exec;
         walk.run(&STORE_V2);
         assert_eq!(list(&walk), expected.into_iter().collect::<Vec<_>>(), "{exec:#x}");
     }
+    // If it reads nothing undefined, it is taken for a definition of all that it writes.
+    let mut walk = Walk::new(&LaunchState { user_sgprs: 2, ..launch(WaveSize::Wave32) });
+    let mut untried = Untried { exec: ALL, scalar: [0; 128] };
+    let half = note(0x7e043880); // v_mov_b16_e32 v2.l, 0
+    walk.shadow.before(&half, 0, &mut untried, &mut |_| ());
+    walk.run(&STORE_V2);
+    assert_eq!(list(&walk), [""; 0]);
 }
 
 #[test]
@@ -658,11 +671,24 @@ fn registers_that_m0_selects() {
         0x7e048500, // v_movreld_b32_e32 v2, v0
         0x7e040305, // v_mov_b32_e32 v2, v5
     ];
+    let both: &[u32] = &[
+        0x7e0c0307, // v_mov_b32_e32 v6, v7
+        0x7e049101, // v_movrelsd_2_b32_e32 v2, v1
+        0x7e040306, // v_mov_b32_e32 v2, v6
+    ];
     for (m0, words, expected) in [
         (3, read, None),
         (2, read, Some("v2 lane 0 of v3")),
         (3, write, None),
         (2, write, Some("v2 lane 0 of v5")),
+        // The last register of the file, and the one after it.
+        (254, read, Some("v2 lane 0 of v255")),
+        (255, read, None),
+        // The source is at bits 9:0, the destination at bits 25:16.
+        (0x0000_0002, both, Some("v2 lane 0 of v7")),
+        (0x0004_0002, both, Some("v2 lane 0 of v3")),
+        (0x0004_0003, both, None),
+        (0xfc04_fc03, both, None),
         // Outside the register file: no register.
         (u32::MAX, read, None),
     ] {

@@ -25,7 +25,7 @@ fn store(width: u32, elements: &'static [(usize, usize)]) -> Option<Form> {
 
 #[test]
 fn each_form_moves_its_bytes_to_or_from_its_registers() {
-    let forms: [(&[u32], Option<Form>); 41] = [
+    let forms: [(&[u32], Option<Form>); 42] = [
         (&[0xee040004, 0x00000002, 0x00000001], load(1, &[(V2, 1)])), // global_load_u8 v2, v1, s[4:5]
         (&[0xee04c004, 0x00000002, 0x00000001], load(2, &[(V2, 1)])), // global_load_i16 v2, v1, s[4:5]
         (&[0xee050004, 0x00000002, 0x00000001], load(4, &[(V2, 1)])), // global_load_b32 v2, v1, s[4:5]
@@ -64,6 +64,7 @@ fn each_form_moves_its_bytes_to_or_from_its_registers() {
         // buffer_store_b64 v[2:3], v1, s[4:7], null offen
         (&[0xc406c07c, 0x40800802, 0x00000001], store(8, &[(V2, 2)])),
         (&[0xda800000, 0x00000201], store(1, &[(V2, 1)])), // ds_store_b8_d16_hi v1, v2
+        (&[0xdac00004, 0x00000200], store(4, &[(V2, 1)])), // ds_store_addtid_b32 v2 offset:4
         // ds_store_2addr_b64 v1, v[2:3], v[6:7] offset1:1
         (&[0xd9380100, 0x00060201], store(8, &[(V2, 2), (V6, 2)])),
         // ds_store_2addr_stride64_b32 v1, v2, v3 offset1:1
