@@ -386,6 +386,15 @@ mod tests {
     }
 
     #[test]
+    fn a_new_queue_has_the_compute_units_of_eight_engines_and_zeros() {
+        // Hardware reference §2.6 and §5: the kernel sets the masks of shader engines 0 to 7, not that of SE8.
+        let set: Vec<(usize, u32)> =
+            Registers::new().0.iter().copied().enumerate().filter(|(_, value)| *value != 0).collect();
+        let masks = [0x216, 0x217, 0x219, 0x21A, 0x22B, 0x22C, 0x22D, 0x22E];
+        assert_eq!(set, masks.map(|at| (at, u32::MAX)));
+    }
+
+    #[test]
     fn queue_owned_registers_are_recognised() {
         // Hardware reference §5: STATIC_THREAD_MGMT_SE0 to SE3, SE8, SE4 to SE7.
         let owned = [0x216, 0x217, 0x219, 0x21A, 0x223, 0x22B, 0x22C, 0x22D, 0x22E];

@@ -167,7 +167,7 @@ fn run(shared: &Shared) {
             queues.clear();
             (queues, generation) = shared.wait_for_queues();
         }
-        match round(shared, &queues) {
+        match round(&shared.hardware, &queues) {
             Round::Progress => pace.active(),
             Round::WaitingForDispatch => pace.give_way(),
             Round::Idle => pace.rest(),
@@ -176,15 +176,14 @@ fn run(shared: &Shared) {
 }
 
 /// The result of polling every queue.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Round {
     Progress,
     WaitingForDispatch,
     Idle,
 }
 
-fn round(shared: &Shared, queues: &[Arc<HardwareQueue>]) -> Round {
-    let hardware = &shared.hardware;
+fn round(hardware: &Hardware, queues: &[Arc<HardwareQueue>]) -> Round {
     let mut outcome = Round::Idle;
     for queue in queues {
         match queue.service(hardware) {

@@ -78,8 +78,6 @@ rules! {
     drm_minor: u32 = 57, 59, 64, 64;
     /// Highest KFD request number (`kfd_ioctl.h`: CREATE_PROCESS in 1.19, PROFILER in 1.23).
     last_request: u32 = 0x26, 0x26, 0x26, 0x28;
-    /// Bytes of the kernel's CREATE_QUEUE structure (`kfd_ioctl.h`: the last two words arrived in 1.17).
-    create_queue_bytes: usize = 88, 96, 96, 96;
     /// CREATE_QUEUE looks up ring, pointers, EOP buffer and save area, requires mappings of exactly their lengths,
     /// and keeps them mapped: UNMAP is EBUSY while the queue lives ("drm/amdkfd: Validate user queue buffers" and
     /// "Ensure user queue buffers residency", July 2024, 6.12). Earlier releases look up only the write pointer's

@@ -30,13 +30,10 @@ const CU_MASK_DWORDS_MAX: usize = 1 << 16;
 /// One request on `/dev/kfd`.
 pub(crate) fn kfd(gpu: &VirtualGpu, request: u32, pointer: UserPointer<'_>) -> Result<i32, Errno> {
     let number = request_number(request);
-    let kernel = gpu.kernel;
-    let shape =
-        requests::kfd_shape(number).filter(|_| number <= kernel.last_request()).ok_or(Errno::ENOTTY)?;
+    let is_known = number <= gpu.kernel.last_request();
+    let shape = requests::kfd_shape(number).filter(|_| is_known).ok_or(Errno::ENOTTY)?;
     let caller_size = request_size(request);
-    // CREATE_QUEUE is the only structure that grew between the releases.
-    let own_size = if number == requests::CREATE_QUEUE { kernel.create_queue_bytes() } else { shape.size };
-    let mut arguments = Arguments::zeroed(own_size.max(caller_size), pointer);
+    let mut arguments = Arguments::zeroed(shape.size.max(caller_size), pointer);
     if shape.copies_in {
         arguments.copy_in(caller_size)?;
     }

@@ -354,6 +354,10 @@ impl std::fmt::Debug for VirtualGpu {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernel::objects::AllocRequest;
+    use crate::kernel::process::MapRequest;
+    use crate::kernel::requests::{alloc, event};
+    use crate::memory::Rights;
     use zrt_kmd::syscalls::ioctl_bytes;
 
     /// What a child has after `fork`, or a process to which a descriptor was sent.
@@ -377,5 +381,36 @@ mod tests {
         opened_elsewhere(kfd);
         assert_eq!(used(), [bad; 3]);
         assert_eq!(gpu.map(kfd, 0, 4096, Protection::Read, None).err(), Some(Errno::EBADF));
+    }
+
+    /// Whoever still has a part of the board finds that the process has ended.
+    #[test]
+    fn a_board_that_is_dropped_ends_its_process() {
+        const VA: u64 = 0x20_0000_0000;
+        let gpu = VirtualGpu::new(Config::default()).unwrap();
+        let hardware = gpu.hardware.clone();
+        let render = gpu.open(board::RENDER_PATH).unwrap();
+        let file = gpu.render_file(render.0 as u32);
+        let mut process = gpu.process();
+        process.acquire_vm(file, board::GPU_ID).unwrap();
+        let request = AllocRequest {
+            va: VA,
+            size: 4096,
+            flags: alloc::FLAG_GTT | alloc::FLAG_WRITABLE,
+            user_address: 0,
+        };
+        let (handle, _) = process.alloc(board::GPU_ID, &request).unwrap();
+        let mut map = MapRequest { handle, device_count: 1, success_count: 0 };
+        process.map(&mut map, &[board::GPU_ID]).unwrap();
+        process.ensure_event_page().unwrap();
+        drop(process);
+        hardware.events().create(event::TYPE_SIGNAL, false).unwrap();
+        let state = || {
+            let is_mapped = hardware.memory().translate(VA, 4096, Rights::WRITE).is_ok();
+            (is_mapped, hardware.events().count())
+        };
+        assert_eq!(state(), (true, 1));
+        drop(gpu);
+        assert_eq!(state(), (false, 0));
     }
 }

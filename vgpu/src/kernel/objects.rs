@@ -424,13 +424,11 @@ impl Objects {
         if !object.is_cpu_visible() {
             return Err(Errno::EPERM);
         }
-        if len == 0 || page_align(len as u64) > object.size {
-            return Err(Errno::EINVAL);
-        }
+        let mapping = self.usage.map_for_client(file, len, protection, place)?;
         if let Some(fill) = fill {
             fill.ensure();
         }
-        self.usage.map_for_client(file, len, protection, place)
+        Ok(mapping)
     }
 
     /// Unmaps and frees everything, as the end of the process does.

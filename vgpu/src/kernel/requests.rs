@@ -7,7 +7,7 @@
 /// What the kernel knows about one KFD request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RequestShape {
-    /// Bytes of the kernel's own version of the structure.
+    /// Bytes of the structure in the newest kernel. CREATE_QUEUE had 8 fewer before KFD 1.17; they are not read here.
     pub size: usize,
     /// Whether the kernel reads the structure.
     pub copies_in: bool,

@@ -89,9 +89,9 @@ impl HostMemory for Mapped<'_> {
             let at = va.wrapping_add(done as u64);
             let Some(range) = self.table.find_near(at, &mut self.hint) else { return };
             let offset = (at - range.va) as usize;
-            let left = ((range.end - at) as usize).min(source.len() - done);
+            // Ranges are whole pages, so they contain whole dwords.
             match source[done..].first_chunk::<4>() {
-                Some(dword) if left >= 4 && at % 4 == 0 => {
+                Some(dword) if at % 4 == 0 => {
                     range.view.store_u32(offset, u32::from_le_bytes(*dword));
                     done += 4;
                 }
@@ -150,6 +150,21 @@ mod tests {
         memory.write(VA - 4, &[1; 4]);
         memory.read(VA - 4, &mut before);
         assert_eq!(before, [0; 4]);
+    }
+
+    #[test]
+    fn the_page_at_address_0_is_one_like_all_others() {
+        let space = AddressSpace::default();
+        space.map(GpuVa(0), ByteLen(PAGE), Rights::READ | Rights::WRITE, mapping(1)).unwrap();
+        let table = space.snapshot();
+        let mut memory = Mapped::new(&table);
+        for at in 0..9 {
+            let source: [u8; 11] = std::array::from_fn(|index| at as u8 ^ (index as u8 + 1) << 4);
+            memory.write(at, &source);
+            let mut back = [0xEE; 11];
+            memory.read(at, &mut back);
+            assert_eq!(back, source, "{at}");
+        }
     }
 
     /// [`HostMemory::read_line`] as it is for memory that has only bytes.

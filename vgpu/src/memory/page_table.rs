@@ -268,7 +268,7 @@ impl PageTable {
         while checked < len {
             let at = va.wrapping_add(checked as u64);
             let range = self.locate_near(at, access, hint)?;
-            checked += ((range.end - at) as usize).min(len - checked);
+            checked += (range.end - at) as usize;
         }
         Ok(())
     }
@@ -488,6 +488,41 @@ pub(super) mod tests {
         let pages = [0, 0xfff, 0x1000, 0x1234_5fff, u64::MAX]
             .map(|va| Fault { va, ..fault(Cause::ReadOnly) }.page_va());
         assert_eq!(pages, [0, 0, 0x1000, 0x1234_5000, 0xffff_ffff_ffff_f000]);
+    }
+
+    #[test]
+    fn the_page_at_address_0_is_one_like_all_others() {
+        let space = AddressSpace::default();
+        let both = Rights::READ | Rights::WRITE;
+        for (page, count) in [(0, 2), (2, 1)] {
+            space.map(GpuVa(page * PAGE), ByteLen(count * PAGE), both, mapping(count)).unwrap();
+        }
+        let table = space.snapshot();
+        for at in [0, 1, PAGE - 9, 2 * PAGE - 9, 3 * PAGE - 23] {
+            let source: [u8; 23] = std::array::from_fn(|index| at as u8 ^ (index as u8 + 1) << 3);
+            let mut back = [0xEE; 23];
+            assert_eq!(table.write_bytes(at, &source), Ok(()));
+            assert_eq!((table.read_bytes(at, &mut back, Rights::READ), back), (Ok(()), source), "{at:#x}");
+        }
+        let all = 3 * PAGE as usize;
+        let refused = Fault { va: 3 * PAGE, cause: Cause::NotPresent, access: both };
+        assert_eq!(table.covers(0, all, both, &mut 0), Ok(()));
+        assert_eq!(table.covers(0, all + 1, both, &mut 0), Err(refused));
+    }
+
+    #[test]
+    fn a_range_has_the_defects_that_it_was_mapped_with() {
+        let space = AddressSpace::default();
+        let others = Defects::LOSES_ATOMICS | Defects::ZERO_TO_SCALARS;
+        for (page, defects) in [(1, Defects::HIDES_CODE), (2, Defects::empty()), (4, others)] {
+            let (memory_type, mapping) = (MemoryType::default(), mapping(1));
+            let backing = Backing { rights: Rights::READ, memory_type, mapping, fill: None, defects };
+            space.map_backing(GpuVa(page * PAGE), ByteLen(PAGE), backing).unwrap();
+        }
+        let table = space.snapshot();
+        let found = [1, 2, 3, 4, 5].map(|page| [0, PAGE - 1].map(|at| table.defects(page * PAGE + at)));
+        let none = Defects::empty();
+        assert_eq!(found, [Defects::HIDES_CODE, none, none, others, none].map(|defects| [defects; 2]));
     }
 
     #[test]

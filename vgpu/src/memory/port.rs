@@ -169,6 +169,45 @@ mod tests {
     }
 
     #[test]
+    fn a_port_goes_from_one_space_to_another_of_the_same_age() {
+        let spaces = [space(), space()];
+        assert_eq!(spaces[0].generation(), spaces[1].generation());
+        let mut port = MemoryPort::default();
+        for (value, space) in (1..).zip(&spaces) {
+            space.translate(0x10_0000, 4, Rights::WRITE).unwrap().0.store_u32(0, value);
+            port.refresh(space);
+            let (view, offset) = port.range(0x10_0000, 0x10_0003, Rights::READ).unwrap();
+            assert_eq!((view.load_u32(offset as usize), port.space_id), (value, space.id()));
+        }
+    }
+
+    /// Ranges are named by their pages.
+    #[test]
+    fn a_port_keeps_the_four_ranges_that_it_found_last() {
+        let space = AddressSpace::default();
+        for page in 0..6 {
+            space.map(GpuVa(0x10_0000 + page * PAGE), ByteLen(PAGE), Rights::READ, mapping(1)).unwrap();
+        }
+        let mut port = MemoryPort::default();
+        port.refresh(&space);
+        let mut kept_after = |page: u64| {
+            let va = 0x10_0000 + page * PAGE;
+            assert!(port.range(va, va + PAGE - 1, Rights::READ).is_some());
+            port.entries.each_ref().map(|entry| entry.as_ref().map(|entry| (entry.va - 0x10_0000) / PAGE))
+        };
+        let first = [Some(0), None, None, None];
+        assert_eq!([kept_after(0), kept_after(0)], [first; 2], "what is known is not looked up again");
+        assert_eq!(kept_after(1), [Some(0), Some(1), None, None]);
+        assert_eq!(kept_after(2), [Some(0), Some(1), Some(2), None]);
+        for page in [3, 0, 1, 2, 3] {
+            assert_eq!(kept_after(page), [0, 1, 2, 3].map(Some));
+        }
+        assert_eq!(kept_after(4), [4, 1, 2, 3].map(Some));
+        assert_eq!(kept_after(5), [4, 5, 2, 3].map(Some));
+        assert_eq!(kept_after(0), [4, 5, 0, 3].map(Some));
+    }
+
+    #[test]
     fn a_port_tells_where_a_range_begins_and_what_it_refuses() {
         let mut port = MemoryPort::default();
         assert_eq!((port.space_id(), port.table().generation()), (0, 0));

@@ -133,12 +133,15 @@ mod tests {
     }
 
     fn port() -> MemoryPort {
+        port_of(Rights::READ | Rights::WRITE)
+    }
+
+    /// A port to one page with these rights.
+    fn port_of(rights: Rights) -> MemoryPort {
         let len = GPU_PAGE_BYTES as usize;
         let mapping = MemoryFile::new("test", len).unwrap().map(0, len, Protection::ReadWrite, None).unwrap();
         let space = AddressSpace::default();
-        space
-            .map(GpuVa(VA), ByteLen(GPU_PAGE_BYTES), Rights::READ | Rights::WRITE, Arc::new(mapping))
-            .unwrap();
+        space.map(GpuVa(VA), ByteLen(GPU_PAGE_BYTES), rights, Arc::new(mapping)).unwrap();
         let mut port = MemoryPort::default();
         port.refresh(&space);
         port
@@ -176,5 +179,16 @@ mod tests {
         assert_eq!(watcher.downcast::<Notes>().unwrap().0, expected);
         assert!(port.range(VA, VA + 3, Rights::READ).is_some());
         assert_eq!(port.watched_atomic(VA, 4, |old| old), None);
+    }
+
+    #[test]
+    fn an_atomic_must_be_allowed_to_read_and_to_write() {
+        let access = Rights::READ | Rights::WRITE;
+        for (rights, cause) in [(Rights::READ, Cause::ReadOnly), (Rights::WRITE, Cause::NotPresent)] {
+            let mut port = port_of(rights);
+            port.set_watcher(Some(Box::new(Notes::default())));
+            let refused = Err(Fault { va: VA + 8, cause, access });
+            assert_eq!(port.watched_atomic(VA + 8, 4, |old| old), Some(refused));
+        }
     }
 }

@@ -25,7 +25,6 @@ use crate::shader::launch::{Poison, Template, mix};
 use crate::shader::machine::{Barrier, Clock, Lds, Machine, Scratch};
 use crate::shader::program::{Program, ProgramCache};
 use crate::shader::wave::{EXEC_LO, Wave};
-use crate::shader::wave64;
 use crate::workgroups::residency::{Need, Placement};
 use zrt_isa::resources::WaveSize;
 
@@ -246,11 +245,6 @@ impl Group {
         self.slots.len() as u64
     }
 
-    /// Waves that have not ended.
-    pub fn live_waves(&self) -> u64 {
-        self.live as u64
-    }
-
     /// Instructions executed since the last call.
     pub fn take_executed(&mut self) -> u64 {
         std::mem::take(&mut self.executed)
@@ -371,15 +365,14 @@ impl Run<'_> {
         shadow.begin(dispatch.first_wave.wrapping_add(number).wrapping_add(at as u32), compute_unit, &launch);
     }
 
-    fn scratch(&self, at: usize, wave: &Wave) -> Scratch {
+    fn scratch(&self, at: usize) -> Scratch {
         let slots = self.group.placement.as_ref().map(|placement| &placement.scratch_slots);
         let Some(slot) = slots.and_then(|slots| slots.get(at)) else { return Scratch::default() };
         let wave_bytes = self.dispatch.resources.scratch_wave_bytes;
         let lanes = self.dispatch.dispatch.lanes();
         let offset = u64::from(*slot) * u64::from(wave_bytes);
-        let half_bytes = if wave.is_high { u64::from(wave64::HALF_BYTES) } else { 0 };
         Scratch {
-            wave_va: self.dispatch.dispatch.scratch_base_va.wrapping_add(offset + half_bytes),
+            wave_va: self.dispatch.dispatch.scratch_base_va.wrapping_add(offset),
             lane_bytes: wave_bytes / lanes,
             lanes_log2: lanes.trailing_zeros(),
         }
@@ -391,10 +384,9 @@ impl Run<'_> {
             Some(wave) => wave,
             None => self.begin_wave(at),
         };
-        let scratch = self.scratch(at, &wave);
-        // The halves of a wave64 have their scratch side by side.
-        let half_bytes = if wave.is_high { u64::from(wave64::HALF_BYTES) } else { 0 };
-        let scratch_va = scratch.wave_va.wrapping_sub(half_bytes);
+        // A turn ends between two instructions, and so with the low half of a wave64 in place.
+        let scratch = self.scratch(at);
+        let scratch_va = scratch.wave_va;
         let hardware_id = self.group.placement.as_ref().map_or(0, |place| place.hardware_id(at as u32));
         let group = &mut *self.group;
         let slot = &mut group.slots[at];

@@ -291,6 +291,15 @@ mod tests {
     }
 
     #[test]
+    fn the_emptier_unit_is_the_one_with_more_waves_in_all() {
+        let mut residency = Residency::new(2);
+        residency.wgps[0].waves = [16, 8, 12, 11];
+        assert_eq!(next(&mut residency, &need(1, 8, 0, false)), Some(vec![(0, 0x000)]), "24 and 23");
+        residency.wgps[0].waves = [16, 7, 12, 12];
+        assert_eq!(next(&mut residency, &need(1, 8, 0, false)), Some(vec![(1, 0x200)]), "23 and 24");
+    }
+
+    #[test]
     fn a_group_of_a_whole_wgp_takes_lds_of_both_units() {
         let mut residency = Residency::new(2);
         let of = |kib: u32, is_wgp_mode: bool| need(1, 8, kib << 10, is_wgp_mode);
@@ -384,6 +393,12 @@ mod tests {
         // The other free one, and one that was never used.
         assert_eq!(residency.place(&waves(3, 5)), None);
         assert_eq!(slots(&residency.place(&waves(2, 5))), Some(vec![3, 4]));
+        // Of those that are free the first is not below 3.
+        let mut residency = Residency::new(64);
+        let one = [(); 4].map(|()| residency.place(&waves(1, 4)).unwrap());
+        assert_eq!(one.each_ref().map(|placement| placement.scratch_slots[0]), [0, 1, 2, 3]);
+        [3, 2].iter().for_each(|at: &usize| residency.release(&waves(1, 4), &one[*at]));
+        assert_eq!(slots(&residency.place(&waves(1, 3))), Some(vec![2]));
         // Without scratch there is no limit.
         assert_eq!(slots(&residency.place(&need(1, 8, 0, true))), Some(vec![]));
     }

@@ -524,3 +524,6 @@ impl State {
         false
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,6 +2,9 @@
 
 use crate::client::*;
 use crate::dispatch::{FOREVER, STORE, TRIPLE, code, dispatch};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use zrt_vgpu::check::debug::{Action, Debugger, Stop};
 use zrt_vgpu::config::{Inspection, KernelRelease};
 use zrt_vgpu::{Config, VirtualGpu};
 
@@ -16,6 +19,16 @@ const RELEASE_GL2_WB: u32 = 1 << 21;
 
 fn acquire(control: u32) -> [u32; 8] {
     [0xC006_5800, 0, u32::MAX, 0xFF_FFFF, 0, 0, 10, control]
+}
+
+/// Notes how often it is asked.
+struct Asked(Arc<AtomicUsize>);
+
+impl Debugger for Asked {
+    fn before(&mut self, _: &mut Stop<'_>) -> Action {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Action::Continue
+    }
 }
 
 /// Opened under a kernel that maps system memory NC whatever is requested.
@@ -301,5 +314,92 @@ fn lds_that_a_kernel_does_not_declare_is_out_of_bounds() {
         launch[7] |= 1 << 15;
         bench.run(&[&launch], RELEASE_GL2_WB);
         assert_eq!(bench.end(), expected, "{declared:?}");
+    }
+}
+
+/// A launch allocates 32 bytes of private memory to each lane; the kernel stores four at some offset.
+#[test]
+fn private_memory_that_a_kernel_does_not_declare_is_out_of_bounds() {
+    let undeclared = |offset: u32, declared: u32| {
+        format!(
+            "4 bytes at offset {offset} of private memory, of which the kernel declares {declared} bytes for a lane"
+        )
+    };
+    let unallocated = |offset: u32| format!("scratch access at {offset:#x}, of 32 bytes that a lane has");
+    for (declared, offset, expected) in [
+        (None, 28, None),
+        (Some(32), 28, None),
+        (Some(31), 28, Some(undeclared(28, 31))),
+        (Some(16), 12, None),
+        (Some(16), 16, Some(undeclared(16, 16))),
+        (None, 32, Some(unallocated(32))),
+        // No kernel has more than its launch allocates.
+        (Some(40), 40, Some(unallocated(40))),
+    ] {
+        let mut bench = Bench::new();
+        let scratch = bench.client.private(65_536);
+        // v_mov_b32 v1, 7; scratch_store_b32 off, v1, off offset:...; s_endpgm
+        let words = [0x7E02_0287, 0xED06_807C, 0x0080_0000, offset << 8, 0xBFB0_0000];
+        let kernel = code(&bench.client, &words);
+        if let Some(bytes) = declared {
+            bench.client.gpu.watch_private(kernel.va, bytes);
+        }
+        let mut stream = dispatch(kernel.va, bench.data.va, 1);
+        // SCRATCH_EN; the base in units of 256 bytes; one wave per engine, of four units of 256 bytes.
+        stream[7] |= 1;
+        let packet = stream.split_off(stream.len() - 5);
+        stream.extend([0xC002_7600, 0x210, (scratch.va >> 8) as u32, (scratch.va >> 40) as u32]);
+        stream.extend([0xC001_7600, 0x218, 4 << 12 | 1]);
+        stream.extend(packet);
+        if offset < 32 {
+            bench.run(&[&stream], RELEASE_GL2_WB);
+        } else {
+            bench.queue.submit(&stream);
+            bench.client.wait_for_fault(&["kind=wave", "scratch access"]);
+        }
+        let text = bench.client.text("findings");
+        let found: Vec<_> = text.lines().filter_map(|line| line.split("\"what\":\"").nth(1)).collect();
+        let found: Vec<_> = found.iter().filter_map(|rest| rest.split('"').next()).collect();
+        assert_eq!(found, Vec::from_iter(expected.as_deref()), "{declared:?} {offset}");
+    }
+}
+
+/// GL2 has the line, and the command processor writes past it.
+#[test]
+fn what_a_packet_writes_is_met_by_waves_without_an_invalidation_of_gl2() {
+    let mut bench = Bench::new();
+    let (triple, target) = (bench.triple.clone(), bench.data.va);
+    let write = write_data(target, 100);
+    bench.run(&[&triple, &FLUSH, &write, &acquire(INVALIDATE_L0), &triple], RELEASE_GL2_WB);
+    assert_eq!((bench.value(), bench.end()), (3 * 100 + 1, vec![]));
+}
+
+/// What waves have stored is in GL2 only, where packets that copy find it.
+#[test]
+fn what_a_packet_reads_is_what_waves_have_stored() {
+    let mut bench = Bench::new();
+    let (store, source, target) = (bench.store.clone(), bench.data.va + 8, bench.flag.va + 64);
+    let (low, high) = (|va: u64| va as u32, |va: u64| (va >> 32) as u32);
+    // COPY_DATA of 64 bits from memory to memory.
+    let copy = [0xC004_4000, 0x1_0202, low(source), high(source), low(target), high(target)];
+    bench.run(&[&store, &FLUSH, &copy], 0);
+    let copied = [64, 68, 72].map(|at| bench.flag.view().load_u32(at));
+    assert_eq!((copied, bench.data.view().load_u32(8)), ([2 + 7, 3 + 7, 0], 0));
+}
+
+#[test]
+fn a_debugger_is_asked_before_each_instruction_and_what_else_was_asked_for_is_done() {
+    for (check, expected) in [(false, &[][..]), (true, &["bounds"][..])] {
+        let asked = Arc::new(AtomicUsize::new(0));
+        let inspection = Inspection { check, ..Inspection::default() };
+        let config = Config { inspection, kernel: Some(KernelRelease::V6_12), ..Config::default() };
+        let client = Client::on(VirtualGpu::with_debugger(config, Box::new(Asked(asked.clone()))).unwrap());
+        client.acquire(client.render, client.gpu_id).unwrap();
+        let mut bench = Bench::on(client);
+        bench.client.gpu.watch_read_only_region("data", bench.data.va, 4096);
+        let store = bench.store.clone();
+        bench.run(&[&store], RELEASE_GL2_WB);
+        assert_eq!((asked.load(Ordering::Relaxed), bench.value()), (7, 7));
+        assert_eq!(bench.end(), expected);
     }
 }

@@ -271,6 +271,26 @@ fn an_unknown_instruction_hangs_the_queue_and_its_end_resets_the_device() {
 }
 
 #[test]
+fn a_wave_that_has_stopped_is_listed_with_its_place() {
+    let client = Client::open();
+    assert_eq!(client.text("waves"), "");
+    // s_nop 0; s_trap 1
+    let kernel = code(&client, &[0xBF80_0000, 0xBF90_0001]);
+    let mut queue = Queue::new(&client, 4096);
+    queue.submit(&dispatch(kernel.va, kernel.va, 1));
+    client.wait_for_fault(&["kind=wave", "s_trap 1 without a trap handler"]);
+    let expected = format!(
+        concat!(
+            r#"{{"workgroup":[0,0,0],"wave":0,"state":"halted","pc":{pc},"code_va":{code},"#,
+            r#""instruction":"s_trap 1","loads":[]}}"#,
+        ),
+        pc = kernel.va + 4,
+        code = kernel.va,
+    );
+    assert_eq!(client.text("waves"), expected + "\n");
+}
+
+#[test]
 fn an_endless_wave_holds_up_no_other_queue_and_is_preempted_at_the_end() {
     let client = Client::open();
     let (forever, store) = (code(&client, &FOREVER), code(&client, &STORE));

@@ -1,7 +1,8 @@
 //! Faults, and how the process learns of them: hardware reference §8.
 
 use crate::client::*;
-use zrt_vgpu::FaultInjection;
+use crate::dispatch::{STORE, code, dispatch};
+use zrt_vgpu::{FaultInjection, PlantedFault};
 
 /// A stopped queue does not reach the next fence.
 fn assert_stuck(queue: &mut Queue, target: &Buffer) {
@@ -163,6 +164,23 @@ fn queue_owned_registers_are_noted() {
     queue.submit(&stream);
     wait_value(target.view(), 0, 1);
     client.wait_for_fault(&["kind=queue-register", "register=0x223"]);
+}
+
+#[test]
+fn code_in_system_memory_runs_on_a_board_that_does_not_see_code_in_vram() {
+    let planted = FaultInjection { planted: Some(PlantedFault::CodeNotVisible), ..FaultInjection::default() };
+    let client = Client::open_injected(planted);
+    let (seen, hidden) = (client.buffer(4096), code(&client, &STORE));
+    STORE.iter().enumerate().for_each(|(index, word)| seen.view().store_u32(index * 4, *word));
+    let data = client.buffer(4096);
+    let mut queue = Queue::new(&client, 4096);
+    let mut stream = dispatch(seen.va, data.va, 1);
+    stream.extend(fence(data.va + 2048, 1));
+    queue.submit(&stream);
+    wait_value(data.view(), 2048, 1);
+    assert_eq!((data.view().load_u32(124), client.text("faults")), (31 + 7, String::new()));
+    queue.submit(&dispatch(hidden.va, data.va, 1));
+    client.wait_for_fault(&["kind=wave", &format!("pc={:#x}", hidden.va)]);
 }
 
 #[test]

@@ -141,6 +141,9 @@ fn cpu_mappings_follow_the_rules_of_the_render_node() {
     assert_eq!(map(private, 4096).unwrap().view().load_u32(0), 5);
     let (_, offset) = client.alloc(VA, 8192, VRAM | PUBLIC | WRITABLE).unwrap();
     assert_eq!(map(offset, 12288).err(), Some(Errno::EINVAL));
+    assert_eq!(map(offset, 8193).err(), Some(Errno::EINVAL));
+    // Whole pages of it would be more than there are addresses.
+    assert!(matches!(map(offset, usize::MAX).err(), Some(Errno::EINVAL | Errno::ENOMEM)));
     assert_eq!(map(offset + 4096, 4096).err(), Some(Errno::EINVAL));
     assert_eq!(map(offset + 8, 4096).err(), Some(Errno::EINVAL));
     let (one, two) = (map(offset, 8192).unwrap(), map(offset, 4096).unwrap());

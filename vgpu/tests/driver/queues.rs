@@ -138,6 +138,24 @@ fn a_disabled_queue_waits_and_an_enabled_one_goes_on() {
     }
 }
 
+/// Queues are served in turns: after two fences of another queue, each has had its own.
+#[test]
+fn a_queue_that_is_made_with_a_percentage_of_0_waits_for_another() {
+    let client = Client::open_under(KernelRelease::Newest);
+    let (fields, buffers) = Queue::fields(&client, 4096);
+    let mut queue = Queue::from_parts(&client, CreateQueue { percentage: 0, ..fields }, buffers);
+    let mut other = Queue::new(&client, 4096);
+    let target = client.buffer(4096);
+    queue.submit(&fence(target.va, 9));
+    for round in 1..3 {
+        other.submit(&fence(target.va + 8, round));
+        wait_value(target.view(), 8, round);
+    }
+    assert_eq!(target.view().load_u32(0), 0);
+    assert_eq!(update(&client, queue.id, queue.ring.va, 4096, 1), Ok(0));
+    wait_value(target.view(), 0, 9);
+}
+
 #[test]
 fn cu_masks_come_in_pairs() {
     let client = Client::open();
@@ -284,6 +302,9 @@ fn a_queue_that_gets_another_ring_holds_that_one() {
     assert_eq!(held(), [false, true, false]);
     client.destroy_queue(id).unwrap();
     assert_eq!(client.unmap(other.handle), Ok(1));
+    // Whatever else it held is free too, and was all the time as often as it was held.
+    let left = buffers[1..].iter().map(|buffer| client.unmap(buffer.handle)).collect::<Vec<_>>();
+    assert_eq!(left, [Ok(1); 4]);
     // Before 6.12 nothing is looked up.
     let client = Client::open_under(KernelRelease::V6_8);
     let queue = Queue::new(&client, 4096);

@@ -83,6 +83,38 @@ fn pages_that_the_process_maps_again_come_back() {
 }
 
 #[test]
+fn pages_that_are_unmapped_on_the_gpu_fault_there_and_can_be_mapped_again() {
+    let client = Client::open();
+    let place = Reservation::new(8192, 4096).unwrap();
+    let pages = own_pages(&place);
+    let va = pages.address();
+    let handle = lend(&client, &pages);
+    let mut queue = Queue::new(&client, 4096);
+    assert_eq!((client.unmap(handle), client.map(handle)), (Ok(1), Ok(1)));
+    queue.submit(&write_data(va, 1));
+    wait_value(pages.view(), 0, 1);
+    assert_eq!(client.unmap(handle), Ok(1));
+    queue.submit(&write_data(va, 2));
+    client.wait_for_fault(&["kind=page-fault", &format!("va={va:#x} not mapped")]);
+    assert_eq!((pages.view().load_u32(0), client.free(handle)), (1, Ok(0)));
+}
+
+/// Whether an object can be mapped has nothing to do with whether its pages are there.
+#[test]
+fn objects_without_their_pages_are_mapped_by_the_same_rules() {
+    let client = Client::open();
+    let place = Reservation::new(8192, 4096).unwrap();
+    let pages = own_pages(&place);
+    let va = pages.address();
+    let handle = lend(&client, &pages);
+    let (shifted, _) = client.alloc_at(va + 2048, 8192, STAGING_FLAGS, va).unwrap();
+    drop(pages);
+    let refused = Err(Errno::EINVAL);
+    assert_eq!((client.map(handle), client.map(shifted)), (refused, refused), "mapped, and not at a page");
+    assert_eq!((client.unmap(handle), client.map(handle), client.map(handle)), (Ok(1), Ok(1), refused));
+}
+
+#[test]
 fn addresses_without_pages_are_refused() {
     let client = Client::open();
     let place = Reservation::new(8192, 4096).unwrap();
@@ -90,6 +122,9 @@ fn addresses_without_pages_are_refused() {
     let va = pages.address();
     let alloc = |size: u64, user: u64| client.alloc_at(va, size, STAGING_FLAGS, user).err();
     assert_eq!(alloc(8192, 0), Some(Errno::EINVAL));
+    // The address is looked at before the length, of which there is not so much (`-EINVAL` without an offset in
+    // `amdgpu_amdkfd_gpuvm_alloc_memory_of_gpu`).
+    assert_eq!((alloc(40 << 30, 0), alloc(40 << 30, va)), (Some(Errno::EINVAL), Some(Errno::ENOMEM)));
     assert_eq!(alloc(4096, va + 8), Some(Errno::EINVAL));
     assert_eq!(alloc(12288, va), Some(Errno::EFAULT), "past the end");
     assert_eq!(client.text("faults"), "");

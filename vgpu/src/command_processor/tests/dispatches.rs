@@ -4,32 +4,32 @@ use super::*;
 use crate::command_processor::queue::Health;
 use crate::memory::{Cause, Fault};
 
-const CODE: u64 = 0x70_0000;
+pub(super) const CODE: u64 = 0x70_0000;
 const NOP_AND_END: [u32; 2] = [0xBF80_0000, 0xBFB0_0000]; // s_nop 0; s_endpgm
 /// RELEASE_MEM of the value 7 to the data.
-const FENCE: [u32; 8] = [0xC006_4900, 0x514, 0x2000_0000, DATA as u32, 0, 7, 0, 0];
+pub(super) const FENCE: [u32; 8] = [0xC006_4900, 0x514, 0x2000_0000, DATA as u32, 0, 7, 0, 0];
 
 impl Board {
     /// Executes waves until there are none.
-    fn help(&self) {
+    pub(super) fn help(&self) {
         while self.hardware.help() {}
     }
 }
 
 /// SET_SH_REG for groups of one wave at an address, and INST_PREF_SIZE (hardware reference §5).
-fn set_up(code_va: u64, prefetch_lines: u32) -> Vec<u32> {
+pub(super) fn set_up(code_va: u64, prefetch_lines: u32) -> Vec<u32> {
     let address = [0xC002_7600, 0x20C, (code_va >> 8) as u32, (code_va >> 40) as u32];
     let group = [0xC003_7600, 0x207, 32, 1, 1];
     let resources = [0xC002_7600, 0x212, 0x60C0_0000, 0];
     [&address[..], &group, &resources, &[0xC001_7600, 0x228, prefetch_lines << 4]].concat()
 }
 
-fn dispatch(groups: u32) -> [u32; 5] {
+pub(super) fn dispatch(groups: u32) -> [u32; 5] {
     [0xC003_1500, groups, 1, 1, 0x8005]
 }
 
 /// A board with code of two instructions at the start of a page.
-fn board(ring_dwords: u64) -> Board {
+pub(super) fn board(ring_dwords: u64) -> Board {
     let board = Board::with(FaultInjection::default(), ring_dwords, true);
     board.map(CODE, 1, Rights::READ | Rights::EXECUTE);
     board.store(CODE, &NOP_AND_END);

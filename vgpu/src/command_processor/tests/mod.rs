@@ -5,6 +5,7 @@ mod faulty;
 mod pace;
 mod packets;
 mod ring;
+mod rounds;
 
 use crate::command_processor::hardware::Hardware;
 use crate::command_processor::injection::FaultInjection;
@@ -45,7 +46,7 @@ fn description(doorbells: &Arc<Mapping>, has_eop: bool) -> QueueDescription {
 
 /// Hardware with one queue, number 3.
 struct Board {
-    hardware: Hardware,
+    hardware: Arc<Hardware>,
     queue: Arc<HardwareQueue>,
     doorbells: Arc<Mapping>,
     ring_dwords: u64,
@@ -60,7 +61,7 @@ impl Board {
     /// A ring of this length, a multiple of 1024 dwords.
     fn with(injection: FaultInjection, ring_dwords: u64, has_eop: bool) -> Board {
         let config = Config { scheduler: Scheduler::Deterministic, ..Config::default() };
-        let hardware = Hardware::new(&config, injection).unwrap();
+        let hardware = Arc::new(Hardware::new(&config, injection).unwrap());
         let doorbells = pages(1);
         let queue = HardwareQueue::new(description(&doorbells, has_eop), RING, 4 * ring_dwords as u32, true);
         let queue = Arc::new(queue);

@@ -107,6 +107,20 @@ fn indirect_buffers_are_walked_and_chained() {
 }
 
 #[test]
+fn a_packet_of_an_indirect_buffer_may_go_over_into_another_range_at_each_dword() {
+    let packet = write_data(DATA, &[7, 8]);
+    for before in 1..packet.len() as u64 {
+        let mut board = Board::new();
+        board.map(BUFFER, 1, Rights::READ);
+        board.map(BUFFER + GPU_PAGE_BYTES, 1, Rights::READ);
+        let place = BUFFER + GPU_PAGE_BYTES - 4 * before;
+        board.store(place, &packet);
+        assert_eq!(board.run(&indirect(place, packet.len() as u32, false)), Slice::Progress);
+        assert_eq!((board.words(DATA), board.faults()), ([7, 8, 0], String::new()), "{before}");
+    }
+}
+
+#[test]
 fn what_halts_an_indirect_buffer_is_told_with_its_place() {
     let chained = indirect(BUFFER, 4, true);
     let nested = indirect(BUFFER, 4, false);

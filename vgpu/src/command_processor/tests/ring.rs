@@ -1,6 +1,7 @@
 //! The doorbell, the ring and its pointers.
 
 use super::*;
+use crate::command_processor::injection::READ_POINTER_NEVER_DWORDS;
 
 #[test]
 fn a_slice_is_64_packets_and_the_read_pointer_moves_by_blocks_of_64_dwords() {
@@ -31,6 +32,10 @@ fn the_read_pointer_in_memory_is_as_stale_as_its_block_says() {
     for (count, expected) in [(15, 0), (1, 16), (15, 16), (33, 64), (1, 64)] {
         board.run(&vec![NOP; count]);
         assert_eq!(board.read_pointer(), expected);
+    }
+    let mut board = Board::with(injected(READ_POINTER_NEVER_DWORDS), 1024, true);
+    for _ in 0..3 {
+        assert_eq!((board.run(&[NOP; 40]), board.read_pointer()), (Slice::Progress, 0));
     }
     // While a packet waits, it is told only at the ends of blocks, without the injection too.
     for (mut board, expected) in [(Board::new(), 64), (Board::with(injected(16), 1024, true), 64)] {

@@ -72,3 +72,53 @@ impl Group {
         self.slots.iter().enumerate().filter_map(position).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::WaveState::{Ended, Fresh, Halted, Ready, Waiting};
+    use super::*;
+    use crate::shader::machine::Barrier;
+    use crate::workgroups::tests::{Device, parallel};
+
+    /// A group of waves in these states, with a barrier.
+    fn group(states: &[WaveState], barrier: Barrier) -> Group {
+        let slots = states.iter().map(|state| Slot { state: *state, ..Slot::default() }).collect();
+        Group { slots, barrier, ..Group::new() }
+    }
+
+    #[test]
+    fn a_group_stands_still_if_each_wave_has_ended_has_stopped_or_waits_in_vain() {
+        let standstill = |states: &[WaveState], complete: u32, is_closed: bool| {
+            let mut group = group(states, Barrier { complete, ..Barrier::new(states.len() as u32) });
+            group.slots.iter_mut().for_each(|slot| slot.shadow = Some(Box::default()));
+            group.standstill(&|_| is_closed)
+        };
+        assert_eq!(standstill(&[Ended, Halted], 0, false), Some([0, 0]));
+        assert_eq!(standstill(&[Ready, Waiting, Ready, Ended], 0, true), Some([2, 1]));
+        assert_eq!(standstill(&[Waiting, Waiting], 0, false), Some([0, 2]));
+        assert_eq!(standstill(&[Waiting, Waiting], 0b10, false), None, "the barrier is open for the second");
+        assert_eq!(standstill(&[Ready, Waiting], 0, false), None);
+        assert_eq!(standstill(&[Fresh, Halted], 0, true), None);
+        assert_eq!(group(&[Ready], Barrier::new(1)).standstill(&|_| true), None, "nobody looks at it");
+    }
+
+    #[test]
+    fn positions_tell_waves_at_a_barrier_from_those_for_which_it_is_open() {
+        let mut device = Device::new(parallel(0));
+        let code = device.code_words(&[0xBF94_FFFF, 0xBFB0_0000]); // s_barrier_wait 0xffff; s_endpgm
+        let ticket = device.submit(device.dispatch(&code, 1, 192, &[]));
+        let barrier = Barrier { members: 0b11_1110, signals: 2, complete: 0b1000, ..Barrier::new(6) };
+        let mut group = group(&[Ended, Fresh, Ready, Waiting, Waiting, Halted], barrier);
+        group.dispatch = Some(ticket.0.clone());
+        let positions = group.positions(&|_| Vec::new());
+        let found: Vec<_> = positions.into_iter().map(|position| (position.wave, position.state)).collect();
+        let expected = [
+            (1, PositionState::NotBegun),
+            (2, PositionState::Running),
+            (3, PositionState::Running),
+            (4, PositionState::Barrier { signalled_waves: 2, member_waves: 5 }),
+            (5, PositionState::Halted),
+        ];
+        assert_eq!(found, expected);
+    }
+}

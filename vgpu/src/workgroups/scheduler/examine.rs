@@ -11,7 +11,7 @@ use super::{Shared, State};
 use crate::check::inspector::Inspection;
 use crate::shader::fault::WaveFaultKind;
 use crate::workgroups::group::Group;
-use crate::workgroups::positions::{self, POSITIONS_MAX, Rest};
+use crate::workgroups::positions::{self, Rest};
 
 /// How long an examination of all groups waits for workers that hold some. A run of a group takes about a
 /// millisecond.
@@ -87,13 +87,23 @@ impl Shared {
         let mut listed = Vec::new();
         let mut rest = Rest { held_groups, ..Rest::default() };
         for group in state.stuck.iter().chain(&state.preempted) {
-            match listed.len() < POSITIONS_MAX {
-                true => listed.extend(group.positions(&loads)),
-                false => rest.more_waves += group.live_waves(),
-            }
+            listed.extend(group.positions(&loads));
         }
         let waiting = state.pending.iter().map(|pending| pending.dispatch.group_count - pending.next);
         rest.waiting_groups = waiting.sum();
         positions::text(&listed, rest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::workgroups::tests::{Device, parallel};
+
+    #[test]
+    fn groups_that_are_held_are_counted() {
+        let device = Device::new(parallel(0));
+        let shared = &device.engine.shared;
+        let text = shared.positions_in(&shared.lock(), 2);
+        assert_eq!(text, "{\"more_waves\":0,\"waiting_groups\":0,\"held_groups\":2}\n");
     }
 }

@@ -118,6 +118,49 @@ fn what_cannot_be_launched_is_refused() {
     assert!(empty.is_done());
 }
 
+/// TMPRING_SIZE.WAVES counts the waves of one of four shader engines (hardware reference §5).
+#[test]
+fn a_group_has_no_more_waves_than_there_is_scratch_for() {
+    let mut device = Device::new(parallel(0));
+    let code = device.code(&code::ENDLESS);
+    for (waves, limit) in [(1, 4), (2, 8), (5, 20)] {
+        let tmpring_size = 1 << 12 | waves;
+        let submit = |count: u32| {
+            let dispatch = device.dispatch(&code, 1, 32 * count, &[]);
+            let ticket = device.engine.submit(Dispatch { rsrc2: RSRC2 | 1, tmpring_size, ..dispatch });
+            ticket.map(|ticket| ticket.is_done())
+        };
+        assert_eq!(submit(limit), Ok(false));
+        assert_eq!(submit(limit + 1), Err(DispatchError::Scratch(tmpring_size)));
+    }
+    assert!(device.engine.cancel_all());
+}
+
+/// A wave has 1024 bytes: 32 of each of its lanes, or 16.
+#[test]
+fn a_lane_has_its_share_of_the_scratch_of_its_wave() {
+    on_all(|mut device| {
+        let scratch = device.buffer(4 * 1024);
+        for (is_wave64, share) in [(false, 32), (true, 16)] {
+            // v_mov_b32 v1, 7; scratch_store_b32 off, v1, off offset:...; s_endpgm
+            let [last, beyond] = [share - 4, share].map(|offset: u32| {
+                device.code_words(&[0x7E02_0287, 0xED06_807C, 0x0080_0000, offset << 8, 0xBFB0_0000])
+            });
+            let dispatch = |code: &Buffer| Dispatch {
+                rsrc2: RSRC2 | 1,
+                tmpring_size: 4 << 12 | 1,
+                scratch_base_va: scratch.va,
+                is_wave64,
+                ..device.dispatch(code, 1, 32, &[])
+            };
+            device.run(dispatch(&last));
+            let kind = WaveFaultKind::Scratch { offset: u64::from(share), allocated: share };
+            assert_eq!(device.run_to_fault(dispatch(&beyond)).kind, kind);
+            assert!(device.engine.cancel_all());
+        }
+    });
+}
+
 #[test]
 fn endless_waves_are_cancelled() {
     on_all(|mut device| {

@@ -266,6 +266,63 @@ fn compiled_code_is_judged_as_its_compiler_means_it() {
     assert_eq!(told_by(trusting, &SYSTEM_STORE, 1, 1, false), "");
 }
 
+/// Of three waves the last ends when the others have signalled, and so completes their barrier: the first may load
+/// what the second has stored.
+#[test]
+fn a_wave_that_ends_completes_the_barrier_of_the_others() {
+    let words = [
+        0x3602_00FF, // v_and_b32 v1, 0x3ff, v0
+        0x0000_03FF,
+        0x7E04_0280, // v_mov_b32 v2, 0
+        0x7E04_0501, // v_readfirstlane_b32 s2, v1
+        0xBF88_F1FF, // s_wait_alu 0xf1ff
+        0xBF0A_A002, // s_cmp_lt_u32 s2, 32
+        0xBFA2_0005, // s_cbranch_scc1 signal
+        0xBF0A_C002, // s_cmp_lt_u32 s2, 64
+        0xBFA1_0009, // s_cbranch_scc0 delay
+        0xD834_0000, // ds_store_b32 v2, v2
+        0x0000_0202,
+        0xBFC6_0000, // s_wait_dscnt 0
+        0xBE80_4EC1, // signal: s_barrier_signal -1
+        0xBF94_FFFF, // s_barrier_wait 0xffff
+        0xD8D8_0000, // ds_load_b32 v4, v2
+        0x0400_0002,
+        0xBFC6_0000, // s_wait_dscnt 0
+        0xBFB0_0000, // s_endpgm
+        0xB008_03E8, // delay: s_movk_i32 s8, 1000
+        0x8188_8108, // again: s_sub_co_i32 s8, s8, 1
+        0xBF07_8008, // s_cmp_lg_u32 s8, 0
+        0xBFA2_FFFD, // s_cbranch_scc1 again
+        0xBFB0_0000, // s_endpgm
+    ];
+    for seed in 1..5 {
+        let mut device = Device::new(Config { inspection: CHECK, seed, ..Config::default() });
+        let code = device.code_words(&words);
+        let dispatch = device.dispatch(&code, 1, 96, &[]);
+        device.run(Dispatch { rsrc2: RSRC2_LDS, ..dispatch });
+        assert_eq!(device.engine.findings_text(), "", "seed {seed}");
+    }
+}
+
+/// A wave that has stopped for good has not ended.
+#[test]
+fn a_flush_orders_what_comes_after_it_behind_what_has_ended_and_nothing_else() {
+    // s_endpgm, or s_trap 1 in its place.
+    for (last, rules) in [(0xBFB0_0000, &[][..]), (0xBF90_0001, &["{\"rule\":\"race\""][..])] {
+        let mut device = device(CHECK);
+        let mut words = STORE.words.to_vec();
+        *words.last_mut().unwrap() = last;
+        let (first, second, out) = (device.code_words(&words), device.code(&STORE), device.buffer(4096));
+        let ticket = device.submit(device.dispatch(&first, 1, 1, &[out.va]));
+        device.until("it has ended or stopped", || ticket.is_done() || device.engine.take_fault().is_some());
+        device.engine.synchronise(&device.space);
+        device.run(device.dispatch(&second, 1, 1, &[out.va]));
+        let text = device.engine.findings_text();
+        let found: Vec<_> = text.lines().filter_map(|line| line.split(',').next()).collect();
+        assert_eq!(found, rules);
+    }
+}
+
 /// Kernels whose results other tests compare. They have no s_wait_alu, which is told, and nothing else is wrong.
 #[test]
 fn of_kernels_that_order_their_waves_only_the_scalar_hazard_is_told() {

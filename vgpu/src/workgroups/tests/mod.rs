@@ -2,7 +2,7 @@
 
 mod assembled;
 #[rustfmt::skip]
-mod code;
+pub(super) mod code;
 mod compiled;
 mod faults;
 mod findings;
@@ -36,21 +36,21 @@ const DEADLINE: Duration = Duration::from_secs(20);
 /// RSRC1 of 64 vector registers, denormals kept, WGP mode, MEM_ORDERED.
 const RSRC1: u32 = 0x600F_0007;
 /// RSRC2 of six user SGPRs, all group ids, all work-item ids.
-const RSRC2: u32 = 6 << 1 | 7 << 7 | 2 << 11;
+pub(super) const RSRC2: u32 = 6 << 1 | 7 << 7 | 2 << 11;
 
 /// An engine with memory.
-struct Device {
-    engine: ShaderEngine,
-    counters: Arc<ShaderCounters>,
+pub(super) struct Device {
+    pub engine: ShaderEngine,
+    pub counters: Arc<ShaderCounters>,
     space: Arc<AddressSpace>,
     next_va: u64,
 }
 
 /// Mapped memory.
 #[derive(Clone)]
-struct Buffer {
-    va: u64,
-    view: SharedView,
+pub(super) struct Buffer {
+    pub va: u64,
+    pub view: SharedView,
 }
 
 impl Buffer {
@@ -63,11 +63,11 @@ impl Buffer {
     }
 }
 
-fn parallel(worker_count: usize) -> Config {
+pub(super) fn parallel(worker_count: usize) -> Config {
     Config { scheduler: Scheduler::Parallel { worker_count: Some(worker_count) }, ..Config::default() }
 }
 
-fn deterministic(seed: u64) -> Config {
+pub(super) fn deterministic(seed: u64) -> Config {
     Config { scheduler: Scheduler::Deterministic, seed, ..Config::default() }
 }
 
@@ -77,7 +77,7 @@ fn configs() -> Vec<Config> {
 }
 
 impl Device {
-    fn new(config: Config) -> Device {
+    pub fn new(config: Config) -> Device {
         let counters = Arc::new(ShaderCounters::default());
         let engine = ShaderEngine::new(&config, counters.clone()).unwrap();
         Device { engine, counters, space: Arc::new(AddressSpace::default()), next_va: 0x10_0000 }
@@ -94,22 +94,22 @@ impl Device {
         Buffer { va, view }
     }
 
-    fn buffer(&mut self, bytes: u64) -> Buffer {
+    pub fn buffer(&mut self, bytes: u64) -> Buffer {
         self.map(bytes, Rights::READ | Rights::WRITE)
     }
 
-    fn code(&mut self, code: &Code) -> Buffer {
+    pub fn code(&mut self, code: &Code) -> Buffer {
         self.code_words(code.words)
     }
 
-    fn code_words(&mut self, words: &[u32]) -> Buffer {
+    pub fn code_words(&mut self, words: &[u32]) -> Buffer {
         let buffer = self.map(4 * words.len() as u64 + 256, Rights::all());
         buffer.fill(0, words.iter().copied().chain([0xBF9F_0000; 64]));
         buffer
     }
 
     /// A dispatch of `groups` groups of `group` work-items, all in X, with up to three pointers as user data.
-    fn dispatch(&self, code: &Buffer, groups: u32, group: u32, pointers: &[u64]) -> Dispatch {
+    pub fn dispatch(&self, code: &Buffer, groups: u32, group: u32, pointers: &[u64]) -> Dispatch {
         let mut user_data = [0; 16];
         for (index, pointer) in pointers.iter().enumerate() {
             user_data[2 * index] = *pointer as u32;
@@ -133,7 +133,7 @@ impl Device {
         }
     }
 
-    fn submit(&self, dispatch: Dispatch) -> DispatchTicket {
+    pub fn submit(&self, dispatch: Dispatch) -> DispatchTicket {
         self.engine.submit(dispatch).unwrap()
     }
 

@@ -90,6 +90,11 @@ fn changed_code_is_seen_after_an_invalidation() {
     run(0x11);
     device.engine.invalidate_instruction_cache();
     run(0x12);
+    // Nor is anything left of a space that is forgotten.
+    code.view.store_u32(4 * at, 0x7E02_0293);
+    run(0x12);
+    device.engine.forget_address_space(device.space.id());
+    run(0x13);
 }
 
 #[test]
@@ -222,6 +227,41 @@ fn an_engine_tells_how_many_threads_it_has() {
         let device = Device::new(config);
         assert_eq!(format!("{:?}", device.engine), format!("ShaderEngine {{ threads: {threads}, .. }}"));
     }
+}
+
+#[test]
+fn an_engine_that_is_dropped_ends_its_threads_and_their_waves() {
+    for config in configs() {
+        let mut device = Device::new(config);
+        let endless = device.code(&code::ENDLESS);
+        device.submit(device.dispatch(&endless, 3, 64, &[]));
+        device.engine.help();
+        let shared = Arc::downgrade(&device.engine.shared);
+        drop(device);
+        assert_eq!(shared.strong_count(), 0, "no thread has it");
+    }
+}
+
+#[test]
+fn threads_run_groups_without_help() {
+    let mut device = Device::new(parallel(2));
+    let code = device.code(&code::ONE_STORE);
+    let out = device.buffer(4096);
+    let ticket = device.submit(device.dispatch(&code, 3, 32, &[out.va]));
+    let deadline = Instant::now() + DEADLINE;
+    while !ticket.is_done() {
+        assert!(Instant::now() < deadline);
+        std::thread::yield_now();
+    }
+    assert_eq!(out.view.load_u32(0), 0x11);
+}
+
+#[test]
+fn a_ticket_tells_which_program_it_is_for() {
+    let mut device = Device::new(parallel(0));
+    let code = device.code(&code::ONE_STORE);
+    let text = format!("{:?}", device.submit(device.dispatch(&code, 1, 32, &[0])));
+    assert!(text.contains(&format!("program: Program({:#x}, 4 operations)", code.va)), "{text}");
 }
 
 /// A group of sleeping waves gives up its turn at once; one that works keeps it for many of its waves' turns.

@@ -113,6 +113,19 @@ fn a_wait_for_groups_that_have_no_room_is_told() {
     assert!(matches!(kind, WaveFaultKind::SpinsForever { waiting_groups: 1.. }), "{kind:?}");
 }
 
+/// Many groups may take long to find a circle, but once they are in one nothing else is waited for.
+#[test]
+fn circles_are_told_where_others_have_no_room() {
+    let mut device = silent(Config { compute_units: 2, ..checked(6) });
+    let code = device.code(&code::WAIT_FOR_WORD);
+    let word = device.buffer(4096);
+    // A WGP has room for 64 waves.
+    device.submit(device.dispatch(&code, 70, 32, &[word.va]));
+    assert_eq!(fault_of(&device).kind, WaveFaultKind::SpinsForever { waiting_groups: 6 });
+    let instructions = device.counters.snapshot().wave_instructions;
+    assert!(instructions < 3_000_000, "{instructions}");
+}
+
 /// A WGP has LDS for two such groups; of five, three wait.
 #[test]
 fn groups_without_room_are_counted() {
@@ -155,7 +168,8 @@ fn a_wave_at_a_barrier_and_one_that_spins_are_told_together() {
     dispatch.rsrc2 = RSRC2_LDS;
     device.submit(dispatch);
     let kind = WaveFaultKind::GoesInCircles { circling_waves: 1, waiting_waves: 1 };
-    assert_eq!(fault_of(&device).kind, kind);
+    let fault = fault_of(&device);
+    assert_eq!((fault.kind, fault.wave), (kind, 1), "that of the wave that can run");
     let waves = positions(&device);
     assert_eq!(waves[0]["state"], serde_json::json!({"barrier": {"signalled_waves": 1, "member_waves": 2}}));
     assert_eq!(waves[0]["instruction"], "s_barrier_wait 0xffff");
@@ -250,4 +264,16 @@ fn a_stopped_wave_stays_in_the_list() {
         assert!(device.engine.cancel_queue(1));
         assert_eq!(device.engine.waves_text(), "");
     }
+}
+
+/// Of ten groups of 32 waves the list has eight; the others are counted.
+#[test]
+fn waves_beyond_those_that_are_listed_are_counted() {
+    let mut device = Device::new(parallel(0));
+    let code = device.code_words(&[0xBF90_0001]); // s_trap 1
+    device.submit(device.dispatch(&code, 10, 1024, &[]));
+    while device.engine.help() {}
+    let text = device.engine.waves_text();
+    let rest = "{\"more_waves\":64,\"waiting_groups\":0,\"held_groups\":0}";
+    assert_eq!((positions(&device).len(), text.lines().last()), (256, Some(rest)));
 }
