@@ -304,6 +304,7 @@ fn update<A: AddressMode>(
     }
 }
 
+/// An update of memory at a multiple of the width.
 fn update_memory(
     machine: &mut Machine<'_>,
     va: u64,
@@ -312,9 +313,6 @@ fn update_memory(
     data: u64,
     second: u64,
 ) -> Result<u64, WaveFaultKind> {
-    if va % width as u64 != 0 {
-        return Err(WaveFaultKind::Misaligned { va, width: width as u32 });
-    }
     let access = Rights::READ | Rights::WRITE;
     let Some((view, offset)) = machine.memory.range(va, va.wrapping_add(width as u64 - 1), access) else {
         return update_slowly(machine, va, width, kind, data, second);

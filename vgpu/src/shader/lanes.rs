@@ -135,10 +135,8 @@ pub(crate) fn bind(opcode: Opcode, parts: &mut Parts, level: Level) -> Option<Ex
         Opcode::VReadfirstlaneB32 => Executor::baseline::<ReadFirstLane>(),
         Opcode::VReadlaneB32 => Executor::baseline::<ReadLane>(),
         Opcode::VWritelaneB32 => Executor::baseline::<WriteLane>(),
-        Opcode::VPermlane16B32 => level.bind::<PermuteRows<false, false>>(),
-        Opcode::VPermlanex16B32 => level.bind::<PermuteRows<true, false>>(),
-        Opcode::VPermlane16VarB32 => level.bind::<PermuteRows<false, true>>(),
-        Opcode::VPermlanex16VarB32 => level.bind::<PermuteRows<true, true>>(),
+        Opcode::VPermlane16B32 | Opcode::VPermlane16VarB32 => level.bind::<PermuteRows<false>>(),
+        Opcode::VPermlanex16B32 | Opcode::VPermlanex16VarB32 => level.bind::<PermuteRows<true>>(),
         // Exchanges the halves of a wave64; nothing in wave32.
         Opcode::VPermlane64B32 => Executor::baseline::<Nothing>(),
         Opcode::VSwapB32 => level.bind::<Swap>(),
@@ -212,9 +210,9 @@ impl Operation for WriteLane {
     }
 }
 
-/// v_permlane16 and v_permlanex16; selectors from two scalars, or from a vector register (`VARIABLE`).
-struct PermuteRows<const OTHER_ROW: bool, const VARIABLE: bool>;
-impl<const OTHER_ROW: bool, const VARIABLE: bool> Operation for PermuteRows<OTHER_ROW, VARIABLE> {
+/// v_permlane16 and v_permlanex16; selectors from two scalars, or from a vector register in the forms with `_var`.
+struct PermuteRows<const OTHER_ROW: bool>;
+impl<const OTHER_ROW: bool> Operation for PermuteRows<OTHER_ROW> {
     #[inline(always)]
     fn execute(wave: &mut Wave, op: &MicroOp, _machine: &mut Machine<'_>) -> Flow {
         let exec = wave.exec();
@@ -222,7 +220,7 @@ impl<const OTHER_ROW: bool, const VARIABLE: bool> Operation for PermuteRows<OTHE
         let selectors = uniform(wave, op, 1) as u64 | (uniform(wave, op, 2) as u64) << 32;
         for (lane, source) in source.iter_mut().enumerate() {
             let place = match op.sources[1] {
-                Source::Vector(register) if VARIABLE => wave.vector[register as usize].0[lane] as u8,
+                Source::Vector(register) => wave.vector[register as usize].0[lane] as u8,
                 _ => (selectors >> ((lane & 15) * 4)) as u8,
             };
             *source = (lane as u8 & 16 ^ (OTHER_ROW as u8) << 4) | place & 15;

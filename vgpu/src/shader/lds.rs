@@ -358,7 +358,7 @@ impl<const BYTES: u32, const SIGN_SHIFT: u32, const PART: u8> Operation
             if BYTES == 2 {
                 raw |= u32::from(machine.lds.byte(address + 1)) << 8;
             }
-            let value = if SIGN_SHIFT > 0 { ((raw << SIGN_SHIFT) as i32 >> SIGN_SHIFT) as u32 } else { raw };
+            let value = ((raw << SIGN_SHIFT) as i32 >> SIGN_SHIFT) as u32;
             values[lane] = match PART {
                 LOW => values[lane] & 0xFFFF_0000 | value & 0xFFFF,
                 HIGH => values[lane] & 0xFFFF | value << 16,

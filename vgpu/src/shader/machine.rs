@@ -70,7 +70,8 @@ pub(crate) struct Barrier {
 /// Location of a wave's scratch. Dword `d` of lane `l` is at `wave_va + 4 (lanes d + l)`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Scratch {
-    /// Address of lane 0, or of lane 32 while the high half of a wave64 executes.
+    /// Address of lane 0, or of lane 32 while the high half of a wave64 executes: a multiple of 128, since the register
+    /// with the base counts units of 256 bytes.
     pub wave_va: u64,
     /// Bytes of one lane; 0 without scratch.
     pub lane_bytes: u32,

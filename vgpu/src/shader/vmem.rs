@@ -207,7 +207,7 @@ impl<A: AddressMode> Operation for LoadWords<A> {
         }
         let (first, rows) = (op.destination as usize, LaneTransfer::in_op(op).rows());
         match reach::<A>(wave, op, machine, 4 * rows as u32, 4, Rights::READ) {
-            Some(Reach::Consecutive(view, offset)) if first + rows <= wave.vector.len() => {
+            Some(Reach::Consecutive(view, offset)) => {
                 with_rows!(rows, load_run(wave, first, view, offset));
                 Flow::Next
             }
@@ -215,7 +215,7 @@ impl<A: AddressMode> Operation for LoadWords<A> {
                 with_rows!(rows, load_scattered(wave, first, view, offset, &deltas));
                 Flow::Next
             }
-            _ => load_by_lane::<A>(wave, op, machine),
+            None => load_by_lane::<A>(wave, op, machine),
         }
     }
 }
@@ -326,7 +326,7 @@ impl<A: AddressMode> Operation for StoreWords<A> {
         fence(Ordering::Release);
         let (data, rows) = (vector_source(op, 1), LaneTransfer::in_op(op).rows());
         match reach::<A>(wave, op, machine, 4 * rows as u32, 4, Rights::WRITE) {
-            Some(Reach::Consecutive(view, offset)) if data + rows <= wave.vector.len() => {
+            Some(Reach::Consecutive(view, offset)) => {
                 with_rows!(rows, store_run(wave, data, view, offset));
                 Flow::Next
             }
@@ -334,7 +334,7 @@ impl<A: AddressMode> Operation for StoreWords<A> {
                 with_rows!(rows, store_scattered(wave, data, view, offset, &deltas));
                 Flow::Next
             }
-            _ => store_by_lane::<A>(wave, op, machine),
+            None => store_by_lane::<A>(wave, op, machine),
         }
     }
 }
@@ -464,9 +464,7 @@ impl Operation for ScratchLoad {
             let first = machine.scratch.wave_va;
             let last = machine.scratch.last_va();
             let stride = machine.scratch.dword_stride() as usize;
-            if let Some((view, offset)) = machine.memory.range(first, last, Rights::READ)
-                && offset % 4 == 0
-            {
+            if let Some((view, offset)) = machine.memory.range(first, last, Rights::READ) {
                 for index in 0..rows {
                     let mut row = [[0; LANES]];
                     view.gather_u32(offset as usize + index * stride, &deltas.0, &mut row);
@@ -492,9 +490,7 @@ impl Operation for ScratchStore {
             let first = machine.scratch.wave_va;
             let last = machine.scratch.last_va();
             let stride = machine.scratch.dword_stride() as usize;
-            if let Some((view, offset)) = machine.memory.range(first, last, Rights::WRITE)
-                && offset % 4 == 0
-            {
+            if let Some((view, offset)) = machine.memory.range(first, last, Rights::WRITE) {
                 for index in 0..rows {
                     let row = [wave.vector[(vector_source(op, 1) + index) & 255].0];
                     view.scatter_u32(offset as usize + index * stride, &deltas.0, exec, &row);

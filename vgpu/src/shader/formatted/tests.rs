@@ -207,6 +207,32 @@ fn untyped_loads_select_components() {
     }
 }
 
+/// Outside of the buffer all components are zero, also those that the format does not have, but a select of 1 is 1.
+#[test]
+fn outside_of_the_buffer_only_a_select_of_one_is_not_zero() {
+    let memory = Memory::new();
+    let bytes = memory.bytes();
+    // 8_UINT and 8_UNORM have an X. The selects are X, 1, 0 and W.
+    for (format, one) in [(5, 1), (1, 0x3F80_0000)] {
+        for records in [0x400, 0x28] {
+            let start = started(records, format << 12 | 4 | 1 << 3 | 7 << 9, u32::MAX);
+            let found = |instruction: &Instruction| {
+                let end = memory.run(&start, instruction).unwrap();
+                [20, 21, 22, 23].map(|register: usize| end.vector[register].0[3])
+            };
+            let untyped = found(&named("buffer_load_format_xyzw", &UNTYPED[0], 0));
+            let typed = found(&named("tbuffer_load_format_xyzw", &TYPED[0], format));
+            let byte = bytes[place(3)];
+            let [x, w] = match records {
+                0x28 => [0, 0],
+                _ if format == 5 => [byte.into(), one],
+                _ => [((f64::from(byte) / 255.0) as f32).to_bits(), one],
+            };
+            assert_eq!((untyped, typed), ([x, one, 0, w], [x, 0, 0, w]), "format {format} of {records:#x}");
+        }
+    }
+}
+
 /// A descriptor's format is a field of six bits; one that is not modelled stops the wave, unless no lane is active.
 #[test]
 fn formats_that_are_not_modelled_stop_the_wave() {

@@ -67,14 +67,19 @@ impl Group {
         let op = translate(&decode(words).unwrap(), level).unwrap();
         let mut after = self.clone();
         with_machine(|machine| {
-            machine.lds.bytes = BYTES;
+            machine.lds.bytes = self.memory.len() as u32;
             for (word, bytes) in machine.lds.words.iter_mut().zip(self.memory.chunks_exact(4)) {
                 *word = u32::from_le_bytes(bytes.try_into().unwrap());
             }
             let flow = op.executor.call(&mut after.wave, &op, machine);
             assert_eq!(flow == Flow::Fault, machine.stop.is_some());
-            after.memory =
-                machine.lds.words.iter().flat_map(|word| word.to_le_bytes()).take(BYTES as usize).collect();
+            after.memory = machine
+                .lds
+                .words
+                .iter()
+                .flat_map(|word| word.to_le_bytes())
+                .take(self.memory.len())
+                .collect();
             machine.stop.map_or(Ok(after), Err)
         })
     }
@@ -113,6 +118,7 @@ fn places() -> Vec<Group> {
         Group::new().at(|lane| 16 * lane),
         Group::new().at(|lane| last - 20 * lane),
         Group::new().at(|lane| 17 * lane + 1),
+        Group::new().at(|lane| lane % 4),
         Group::new().at(|lane| 18 * lane + 2),
         Group::new().at(|lane| 19 * lane + 3),
         Group::new().at(|lane| 16 * lane).only(0x8000_0001),
@@ -270,6 +276,25 @@ fn accesses_end_where_the_group_s_memory_ends() {
     let start = Group::new().at(|_| u32::MAX - 8).run(&LOADS[0].words).err();
     let kind = WaveFaultKind::LdsOutOfRange { address: u32::MAX, width: 4, allocated: BYTES };
     assert_eq!(start, Some(Stop { kind, lane: Some(0) }));
+}
+
+/// A group may have no memory, or less than an access needs.
+#[test]
+fn an_access_needs_as_many_bytes_as_it_has() {
+    for form in LOADS.iter().chain(&STORES) {
+        let (first, width) = form.elements[0];
+        let with = |allocated: u32| {
+            let mut start = Group::new().at(|_| 0u32.wrapping_sub(first));
+            start.memory.truncate(allocated as usize);
+            start.run(&form.words).err()
+        };
+        for allocated in [0, width - 4] {
+            let kind = WaveFaultKind::LdsOutOfRange { address: 0, width, allocated };
+            assert_eq!(with(allocated), Some(Stop { kind, lane: Some(0) }), "{} of {allocated}", form.text);
+        }
+        let last = form.elements.last().unwrap();
+        assert_eq!(with(last.0 - first + last.1), None, "{}", form.text);
+    }
 }
 
 const NARROW_LOADS: [(&str, [u32; 2]); 10] = [

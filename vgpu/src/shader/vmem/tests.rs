@@ -2,6 +2,7 @@
 //! v10 and v11, data in v4 to v7, results in v20 and up.
 
 mod buffers;
+mod limits;
 mod private;
 mod tiles;
 
@@ -37,13 +38,18 @@ pub(crate) struct Memory {
 
 impl Memory {
     pub(crate) fn new() -> Memory {
+        Memory::permitting([Rights::READ | Rights::WRITE; 2])
+    }
+
+    /// With the rights of each mapping.
+    fn permitting([first, second]: [Rights; 2]) -> Memory {
         let space = AddressSpace::default();
-        let views = [(0, SPLIT), (SPLIT, LEN - SPLIT)].map(|(at, len)| {
+        let views = [(0, SPLIT, first), (SPLIT, LEN - SPLIT, second)].map(|(at, len, rights)| {
             let file = MemoryFile::new("test", len as usize).unwrap();
             let mapping = Arc::new(file.map(0, len as usize, Protection::ReadWrite, None).unwrap());
             let view = mapping.view().clone();
             let (va, len) = (GpuVa(BASE + u64::from(at)), ByteLen(len.into()));
-            space.map(va, len, Rights::READ | Rights::WRITE, mapping).unwrap();
+            space.map(va, len, rights, mapping).unwrap();
             view
         });
         let memory = Memory { space, views };

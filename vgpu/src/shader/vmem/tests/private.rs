@@ -99,12 +99,14 @@ fn every_lane_has_bytes_of_its_own() {
 fn a_segment_ends_after_its_bytes() {
     let memory = Memory::new();
     for (name, width) in [("load_b32", 4), ("load_b128", 16), ("load_u8", 1), ("load_u16", 2)] {
-        for beyond in [LANE_BYTES - width + 1, LANE_BYTES, 0xFFFF_FFFC] {
+        for beyond in [LANE_BYTES - width + 1, LANE_BYTES - width + 4, LANE_BYTES, 0xFFFF_FFFC] {
             let offsets = std::array::from_fn(|lane| if lane == 21 { beyond } else { LANE_BYTES - width });
             let start = started_at(u32::MAX, &offsets);
             let kind = WaveFaultKind::Scratch { offset: beyond.into(), allocated: LANE_BYTES };
-            let stop = run(&memory, &start, &LOAD, name, 5).err();
-            assert_eq!(stop, Some(Stop { kind, lane: Some(21) }), "{name} at {beyond:#x}");
+            let stop = Some(Stop { kind, lane: Some(21) });
+            assert_eq!(run(&memory, &start, &LOAD, name, 5).err(), stop, "{name} at {beyond:#x}");
+            let store = name.replace("load_u", "store_b").replace("load", "store");
+            assert_eq!(run(&memory, &start, &STORE, &store, 5).err(), stop, "{store} at {beyond:#x}");
         }
     }
 }
