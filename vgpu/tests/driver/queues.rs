@@ -302,7 +302,7 @@ fn a_queue_that_gets_another_ring_holds_that_one() {
     assert_eq!(held(), [false, true, false]);
     client.destroy_queue(id).unwrap();
     assert_eq!(client.unmap(other.handle), Ok(1));
-    // Whatever else it held is free too, and was all the time as often as it was held.
+    // Everything else that it held is free too.
     let left = buffers[1..].iter().map(|buffer| client.unmap(buffer.handle)).collect::<Vec<_>>();
     assert_eq!(left, [Ok(1); 4]);
     // Before 6.12 nothing is looked up.

@@ -81,8 +81,10 @@ fn a_removed_queue_leaves_the_others_in_service_and_the_thread_ends_with_its_own
 
 #[test]
 fn what_stops_waves_leaves_none_that_could_run() {
+    /// What stops waves, and whether those of queue 3 run on.
+    type Stop<'a> = (&'a str, &'a dyn Fn(&Hardware), bool);
     let fault = Fault { va: DATA, cause: Cause::ReadOnly, access: Rights::WRITE };
-    let stops: [(&str, &dyn Fn(&Hardware), bool); 5] = [
+    let stops: [Stop<'_>; 5] = [
         ("cancelling another queue", &|hardware| assert!(hardware.cancel_queue(4)), true),
         ("cancelling the queue", &|hardware| assert!(hardware.cancel_queue(3)), false),
         ("a page fault", &|hardware| hardware.page_fault(fault), false),
