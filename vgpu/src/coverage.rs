@@ -94,7 +94,7 @@ pub fn not_executed(opcode: Opcode) -> Option<NotExecuted> {
     })
 }
 
-/// A plain instruction of an operation: registers for all operands, no modifiers, and a valid immediate.
+/// A plain instruction of an operation: registers for all operands, all modifiers 0, and a valid immediate.
 pub(crate) fn representative(opcode: Opcode) -> Instruction {
     use Opcode::*;
     let info = opcode.operands();
@@ -103,7 +103,6 @@ pub(crate) fn representative(opcode: Opcode) -> Instruction {
         *operand = match kind.file {
             RegisterFile::Absent => Operand::None,
             RegisterFile::Scalar | RegisterFile::ScalarRegister => Operand::Scalar(16 * index as u8),
-            RegisterFile::Exec => Operand::Scalar(126),
             _ => Operand::Vector(16 * index as u8),
         };
     }
@@ -129,7 +128,7 @@ pub(crate) fn representative(opcode: Opcode) -> Instruction {
         destination2: if info.destination2.is_present() { Operand::Scalar(106) } else { Operand::None },
         sources,
         soffset: Operand::None,
-        modifiers: Modifiers { op_sel_hi: 7, ..Modifiers::default() },
+        modifiers: Modifiers::default(),
         lanes: LaneSelect::None,
         immediate,
         scope: 0,
@@ -189,6 +188,8 @@ mod tests {
             (Opcode::SAddCoU32, [S(64), Nothing], [S(0), S(16), Nothing]),
             (Opcode::GlobalLoadB32, [V(64), Nothing], [V(0), Nothing, S(32)]),
             (Opcode::SGetBarrierState, [S(64), Nothing], [Operand::Inline(193), Nothing, Nothing]),
+            (Opcode::GlobalStoreB32, [Nothing, Nothing], [V(0), V(16), S(32)]),
+            (Opcode::SCmpEqI32, [Nothing, Nothing], [S(0), S(16), Nothing]),
         ] {
             let plain = representative(opcode);
             let found = ([plain.destination, plain.destination2], plain.sources);

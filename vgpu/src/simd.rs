@@ -33,6 +33,16 @@ enum Kind {
     Avx512,
 }
 
+/// The levels, best first, of a host that has or lacks each feature that AVX2 and AVX-512 are compiled with.
+#[cfg(target_arch = "x86_64")]
+fn kinds(of_avx2: &[bool], of_avx512: &[bool]) -> &'static [Kind] {
+    match [of_avx2, of_avx512].map(|features| features.iter().all(|has| *has)) {
+        [true, true] => &[Kind::Avx512, Kind::Avx2, Kind::Baseline],
+        [true, false] => &[Kind::Avx2, Kind::Baseline],
+        [false, _] => &[Kind::Baseline],
+    }
+}
+
 /// An operation bound to a level.
 #[derive(Clone, Copy)]
 pub struct Executor(unsafe fn(&mut Wave, &MicroOp, &mut Machine<'_>) -> Flow);
@@ -48,30 +58,29 @@ impl Level {
 
     /// Every level of this host, best first; for tests that compare them.
     pub fn supported() -> Vec<Level> {
-        let mut levels = Vec::new();
         #[cfg(target_arch = "x86_64")]
-        {
-            let avx2 = is_x86_feature_detected!("avx2")
-                && is_x86_feature_detected!("fma")
-                && is_x86_feature_detected!("f16c")
-                && is_x86_feature_detected!("bmi1")
-                && is_x86_feature_detected!("bmi2")
-                && is_x86_feature_detected!("lzcnt")
-                && is_x86_feature_detected!("popcnt");
-            let avx512 = is_x86_feature_detected!("avx512f")
-                && is_x86_feature_detected!("avx512bw")
-                && is_x86_feature_detected!("avx512dq")
-                && is_x86_feature_detected!("avx512vl")
-                && is_x86_feature_detected!("avx512cd");
-            if avx2 && avx512 {
-                levels.push(Level(Kind::Avx512));
-            }
-            if avx2 {
-                levels.push(Level(Kind::Avx2));
-            }
-        }
-        levels.push(Level(Kind::Baseline));
-        levels
+        let kinds = {
+            let of_avx2 = [
+                is_x86_feature_detected!("avx2"),
+                is_x86_feature_detected!("fma"),
+                is_x86_feature_detected!("f16c"),
+                is_x86_feature_detected!("bmi1"),
+                is_x86_feature_detected!("bmi2"),
+                is_x86_feature_detected!("lzcnt"),
+                is_x86_feature_detected!("popcnt"),
+            ];
+            let of_avx512 = [
+                is_x86_feature_detected!("avx512f"),
+                is_x86_feature_detected!("avx512bw"),
+                is_x86_feature_detected!("avx512dq"),
+                is_x86_feature_detected!("avx512vl"),
+                is_x86_feature_detected!("avx512cd"),
+            ];
+            kinds(&of_avx2, &of_avx512)
+        };
+        #[cfg(not(target_arch = "x86_64"))]
+        let kinds = &[Kind::Baseline];
+        kinds.iter().map(|kind| Level(*kind)).collect()
     }
 
     /// Its name, for reports.
@@ -199,8 +208,13 @@ pub fn permute(row: &Row, source: &[u8; LANES], result: &mut Row) {
         // SAFETY: the feature that the function is compiled with was just detected.
         return unsafe { permute_avx512(row, source, result) };
     }
+    permute_anywhere(row, source, result);
+}
+
+#[inline(always)]
+fn permute_anywhere(row: &Row, source: &[u8; LANES], result: &mut Row) {
     for (value, &source) in result.0.iter_mut().zip(source) {
-        *value = row.0[source as usize & (LANES - 1)];
+        *value = row.0[source as usize % LANES];
     }
 }
 
@@ -323,10 +337,53 @@ mod tests {
             row.0[lane] = 100 + lane as u32;
             *source = (lane * 7 + 3) as u8; // also beyond 31: modulo 32
         }
-        let mut moved = Row([0; LANES]);
-        permute(&row, &source, &mut moved);
-        for lane in 0..LANES {
-            assert_eq!(moved.0[lane], 100 + (lane as u32 * 7 + 3) % 32);
+        for permute in [permute, permute_anywhere] {
+            let mut moved = Row([0; LANES]);
+            permute(&row, &source, &mut moved);
+            for lane in 0..LANES {
+                assert_eq!(moved.0[lane], 100 + (lane as u32 * 7 + 3) % 32);
+            }
+        }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn a_level_needs_every_feature_that_it_is_compiled_with() {
+        let (best, middle) = ([Kind::Avx512, Kind::Avx2, Kind::Baseline], [Kind::Avx2, Kind::Baseline]);
+        assert_eq!(kinds(&[true; 7], &[true; 5]), best);
+        assert_eq!(kinds(&[true; 7], &[false; 5]), middle);
+        for missing in 0..7 {
+            let of_avx2: [bool; 7] = std::array::from_fn(|feature| feature != missing);
+            assert_eq!(kinds(&of_avx2, &[true; 5]), [Kind::Baseline], "AVX-512 has AVX2's too: {missing}");
+        }
+        for missing in 0..5 {
+            let of_avx512: [bool; 5] = std::array::from_fn(|feature| feature != missing);
+            assert_eq!(kinds(&[true; 7], &of_avx512), middle, "{missing}");
+        }
+    }
+
+    #[test]
+    fn the_levels_of_a_host_have_names_and_end_with_the_baseline() {
+        let names: Vec<_> = Level::supported().into_iter().map(Level::name).collect();
+        assert!(["avx512", "avx2", "baseline"].ends_with(&names), "{names:?}");
+        assert_eq!((Level::supported().last(), Level::BASELINE.name()), (Some(&Level::BASELINE), "baseline"));
+    }
+
+    /// A half holds 16 bits; what is above them in the result does not come in.
+    #[test]
+    fn rows_are_merged_by_lane_and_by_half() {
+        let chosen = Row(std::array::from_fn(|lane| 0xA5A5_0F00 + lane as u32));
+        let other = Row(std::array::from_fn(|lane| 0x5AFF_F0C0 - lane as u32));
+        let [blended, low, high] = [
+            blend(0x8001_3C0F, &chosen, &other),
+            merge_half(&chosen, &other, false),
+            merge_half(&chosen, &other, true),
+        ];
+        for lane in 0..LANES as u32 {
+            let (new, old) = (0x0F00 + lane, 0x5AFF_F0C0 - lane);
+            let picked = if 0x8001_3C0Fu32 >> lane & 1 != 0 { 0xA5A5_0000 + new } else { old };
+            let found = [blended, low, high].map(|row| row.0[lane as usize]);
+            assert_eq!(found, [picked, 0x5AFF_0000 + new, new * 0x1_0000 + (0xF0C0 - lane)], "{lane}");
         }
     }
 

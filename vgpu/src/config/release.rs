@@ -156,4 +156,30 @@ mod tests {
         let error = "6.9".parse::<KernelRelease>().unwrap_err();
         assert!(error.to_string().contains("6.8, 6.12, 6.17 or newest"), "{error}");
     }
+
+    /// A process of its own has the variable: no test changes the environment of the others.
+    #[test]
+    fn the_variable_chooses_the_release() {
+        const EXPECTED: &str = "ZRT_TEST_EXPECTED_RELEASE";
+        if let Ok(expected) = std::env::var(EXPECTED) {
+            let chosen = match KernelRelease::from_environment() {
+                Ok(release) => format!("{release:?}"),
+                Err(error) => error.to_string(),
+            };
+            assert_eq!(chosen, expected);
+            return;
+        }
+        let unknown =
+            "there is no kernel release \"6.9\": choose 6.8, 6.12, 6.17 or newest (ZRT_VIRTUAL_KERNEL)";
+        for (value, expected) in [(None, "None"), (Some("6.12"), "Some(V6_12)"), (Some("6.9"), unknown)] {
+            let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+            let test = "config::release::tests::the_variable_chooses_the_release";
+            child.args(["--exact", test, "--test-threads", "1"]);
+            child.env_remove(KERNEL_VARIABLE).env(EXPECTED, expected);
+            child.envs(value.map(|value| (KERNEL_VARIABLE, value)));
+            let output = child.output().unwrap();
+            let said = String::from_utf8_lossy(&output.stdout);
+            assert!(output.status.success() && said.contains("1 passed"), "{value:?}: {said}");
+        }
+    }
 }

@@ -285,6 +285,9 @@ mod tests {
         assert_eq!(dispatch.workgroup(2), ([7, 0, 1], [10, 2, 1]));
         assert_eq!(dispatch.workgroup(3), ([5, 1, 1], [64, 2, 1]));
         assert_eq!(dispatch.workgroup(11), ([7, 1, 2], [10, 2, 1]));
+        let rows = [(0, 1), (1, 1), (0, 2), (1, 2)];
+        let ids = rows.iter().flat_map(|(y, z)| [5u32, 6, 7].map(|x| [x, *y, *z]));
+        assert!(ids.eq((0..12).map(|index| dispatch.workgroup(index).0)));
         let sized = |group, last_group| Dispatch { group, last_group, ..dispatch.clone() }.waves_per_group();
         assert_eq!(sized([33, 1, 1], [33, 1, 1]), Ok(2));
         let wide = |group| Dispatch { group, last_group: group, is_wave64: true, ..dispatch.clone() };

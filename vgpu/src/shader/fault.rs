@@ -177,3 +177,99 @@ impl fmt::Display for WaveFault {
         write!(formatter, " launched-at={:#x} : {} : {}", self.origin.packet_va, self.kind, self.code)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use zrt_isa::resources::WaveSize;
+
+    use super::*;
+    use crate::memory::{Cause, Rights};
+
+    #[test]
+    fn what_went_wrong_is_told_in_words_and_numbers() {
+        use WaveFaultKind::*;
+        let words = [0xBE80_4E7D, 0x1F, 0, 0];
+        for (kind, text) in [
+            (
+                Page(Fault { va: 0x1_2340, cause: Cause::NotPresent, access: Rights::READ }),
+                "page fault at 0x12340: not mapped",
+            ),
+            (UnknownInstruction(words), "unknown instruction [be804e7d, 0000001f, 00000000, 00000000]"),
+            (
+                NotExecuted { opcode: Opcode::SBarrierSignal, words },
+                "s_barrier_signal [be804e7d, 0000001f, 00000000, 00000000] is not executed by this device",
+            ),
+            (
+                DualInWave64(words),
+                "VOPD [be804e7d, 0000001f, 00000000, 00000000] does not exist in wave64: compile for wave64, or \
+                 launch with CS_W32_EN",
+            ),
+            (PastEnd, "s_code_end: the program ran past its end"),
+            (Trap(7), "s_trap 7 without a trap handler"),
+            (Halted, "the wave halted itself"),
+            (
+                LdsOutOfRange { address: 500, width: 16, allocated: 512 },
+                "LDS access of 16 bytes at 500, of 512 allocated",
+            ),
+            (
+                VectorRegister { register: 64, allocated: 24 },
+                "v64 is used, but only 24 vector registers are allocated",
+            ),
+            (Misaligned { va: 0x101, width: 4 }, "atomic of 4 bytes at 0x101, which is not a multiple of it"),
+            (MisalignedJump(0x40_0002), "jump to 0x400002"),
+            (Scratch { offset: 0x20, allocated: 16 }, "scratch access at 0x20, of 16 bytes that a lane has"),
+            (
+                BufferDescriptor([1, 0x20, 0x300, 0x4000]),
+                "buffer descriptor [00000001, 00000020, 00000300, 00004000]: its format is not modelled",
+            ),
+        ] {
+            assert_eq!(kind.to_string(), text);
+        }
+    }
+
+    #[test]
+    fn waves_that_wait_for_ever_are_counted() {
+        use WaveFaultKind::*;
+        let circles = |circling_waves, waiting_waves| GoesInCircles { circling_waves, waiting_waves };
+        for (kind, text) in [
+            (BarrierNeverCompletes, "the waves left wait at a barrier that cannot complete"),
+            (circles(1, 0), "1 wave loops forever: nothing that they poll ever changes"),
+            (
+                circles(2, 1),
+                "2 waves loop forever: nothing that they poll ever changes, while 1 wave waits at a barrier",
+            ),
+            (
+                circles(3, 2),
+                "3 waves loop forever: nothing that they poll ever changes, while 2 wait at barriers",
+            ),
+            (
+                SpinsForever { waiting_groups: 5 },
+                "the resident waves wait for something that none of them does, and 5 groups of the dispatch cannot \
+                 become resident",
+            ),
+        ] {
+            assert_eq!(kind.to_string(), text);
+        }
+    }
+
+    #[test]
+    fn a_fault_says_where_its_wave_stands_and_who_launched_it() {
+        let fault = WaveFault {
+            origin: PacketOrigin { queue_id: 3, packet_va: 0x7_0040 },
+            code_va: 0x40_0000,
+            instruction_va: 0x40_0018,
+            workgroup: [1, 2, 3],
+            wave: 4,
+            lane: None,
+            kind: WaveFaultKind::Trap(7),
+            code: CodeWords::new(&[0xBF90_0007], WaveSize::Wave32),
+        };
+        assert_eq!(
+            fault.to_string(),
+            "code=0x400000 pc=0x400018 (+0x18) workgroup=1,2,3 wave=4 launched-at=0x70040 : s_trap 7 without a trap \
+             handler : s_trap 7"
+        );
+        let text = WaveFault { lane: Some(45), ..fault }.to_string();
+        assert!(text.contains(" wave=4 lane=45 launched-at="), "{text}");
+    }
+}

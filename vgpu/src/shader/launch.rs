@@ -165,7 +165,19 @@ mod tests {
     }
 
     fn begin_in(wave: &mut Wave, is_wave64: bool, rsrc2: u32, id: [u32; 3], size: [u32; 3], index: u32) {
-        let poison = Poison::new(&Config::default());
+        begin_under(&Config::default(), wave, is_wave64, rsrc2, id, size, index);
+    }
+
+    fn begin_under(
+        config: &Config,
+        wave: &mut Wave,
+        is_wave64: bool,
+        rsrc2: u32,
+        id: [u32; 3],
+        size: [u32; 3],
+        index: u32,
+    ) {
+        let poison = Poison::new(config);
         let dispatch = Dispatch {
             code_va: 0,
             rsrc1: 0x600F_0001,
@@ -302,6 +314,14 @@ mod tests {
         assert!(lds.words[128..].iter().all(|word| *word == 0));
         let other = Poison::new(&Config { seed: config.seed + 1, ..config });
         assert!(other.scalar != poison.scalar && other.lds != poison.lds);
+        // scc has a single bit.
+        let scc = |seed| {
+            let mut wave = Wave::new();
+            begin_under(&Config { seed, ..config }, &mut wave, false, 0, [0; 3], [32, 1, 1], 0);
+            wave.scc
+        };
+        let found: Vec<bool> = (0..16).map(scc).collect();
+        assert!(found.contains(&false) && found.contains(&true), "{found:?}");
     }
 
     /// The first values of splitmix64 from state 0, as its authors publish them.

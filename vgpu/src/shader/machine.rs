@@ -4,7 +4,7 @@
 //! returns its result. LDS and barrier belong to the workgroup, which one thread runs at a time.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::memory::MemoryPort;
 use crate::shader::fault::WaveFaultKind;
@@ -96,7 +96,7 @@ impl Clock {
     pub fn ticks(&self) -> u64 {
         match &self.instructions {
             Some(instructions) => instructions.load(Ordering::Relaxed),
-            None => (self.powered_up.elapsed().as_nanos() * GPU_CLOCK_HZ / 1_000_000_000) as u64,
+            None => ticks_in(self.powered_up.elapsed()),
         }
     }
 
@@ -106,6 +106,11 @@ impl Clock {
             count.fetch_add(instructions, Ordering::Relaxed);
         }
     }
+}
+
+/// Whole ticks in a time.
+fn ticks_in(time: Duration) -> u64 {
+    (time.as_nanos() * GPU_CLOCK_HZ / 1_000_000_000) as u64
 }
 
 impl Lds {
@@ -166,7 +171,7 @@ impl Barrier {
     pub fn leave(&mut self, wave: u32) {
         self.members &= !(1 << wave);
         self.complete &= self.members;
-        if self.members != 0 && self.signals > 0 {
+        if self.members != 0 {
             self.complete_if_all();
         }
     }
@@ -286,5 +291,24 @@ mod tests {
         clock.advance(5);
         clock.advance(6);
         assert_eq!((clock.ticks(), clock.ticks()), (11, 11));
+    }
+
+    #[test]
+    fn a_clock_of_time_counts_every_ten_nanoseconds() {
+        for (time, ticks) in [
+            (Duration::ZERO, 0),
+            (Duration::from_nanos(9), 0),
+            (Duration::from_nanos(10), 1),
+            (Duration::from_nanos(1239), 123),
+            (Duration::new(3, 70), 300_000_007),
+            // A century.
+            (Duration::from_secs(36_525 * 86_400), 3_155_760_000 * 100_000_000),
+        ] {
+            assert_eq!(ticks_in(time), ticks, "{time:?}");
+        }
+        let clock = Clock::new(false);
+        let first = clock.ticks();
+        clock.advance(u64::MAX / 2);
+        assert!((first..u64::MAX / 4).contains(&clock.ticks()), "instructions do not count");
     }
 }

@@ -108,7 +108,7 @@ impl Fetch<'_> {
     /// Why words are no instruction in such a wave.
     fn refused(&self, words: [u32; FAULT_WORDS], count: usize) -> WaveFaultKind {
         match zrt_isa::decode(&words[..count]) {
-            Ok(instruction) if self.is_wave64 && wave64::is_wave32_only(&instruction) => {
+            Ok(instruction) if wave64::is_wave32_only(&instruction) => {
                 WaveFaultKind::DualInWave64(trimmed(words, usize::from(instruction.dword_count)))
             }
             _ => WaveFaultKind::UnknownInstruction(words),
@@ -163,7 +163,7 @@ impl<N: Note> ProgramCache<N> {
     /// The program that starts at an address, which is a multiple of 4.
     pub fn get(&self, fetch: Fetch<'_>, entry_va: u64) -> Arc<Program<N>> {
         let stamp = u64::from(self.generation.load(Ordering::Acquire)) << 32
-            | fetch.table.generation() & u64::from(u32::MAX);
+            | u64::from(fetch.table.generation() as u32);
         let key = fetch.key(entry_va);
         let known = self.lock().get(&key).cloned();
         if let Some(program) = known
@@ -365,8 +365,7 @@ fn decode<N: Note>(
             // Overlapping instructions: control continues in another order than that of the addresses.
             program.push_far_branch(entry_va, expected);
         }
-        let follows = previous.is_some_and(|(expected, falls)| falls && expected == *va);
-        if follows && can_fold && !targets.contains(va) && program.fold(here) {
+        if can_fold && !targets.contains(va) && program.fold(here) {
             previous = Some((after, true));
             continue;
         }
@@ -416,7 +415,8 @@ fn runs(reached: &BTreeMap<u64, Reached>) -> Vec<Run> {
 }
 
 impl<N: Note> Program<N> {
-    /// Counts an effectless instruction with the previous operation, which always continues with the next.
+    /// Counts an effectless instruction with the previous operation, which always continues with the next. Nothing is
+    /// counted with a jump over code, which itself counts nothing.
     fn fold(&mut self, here: &Reached) -> bool {
         let Ok(instruction) = &here.what else { return false };
         let Some(last) = self.ops.last_mut() else { return false };

@@ -96,7 +96,7 @@ fn load<const WORDS: usize>(wave: &mut Wave, op: &MicroOp, machine: &mut Machine
     let mut words = [0; WORDS];
     let last = va.wrapping_add(4 * WORDS as u64 - 1);
     match machine.memory.range(va, last, Rights::READ) {
-        Some((view, offset)) if offset % 4 == 0 => view.load_words(offset as usize, &mut words),
+        Some((view, offset)) => view.load_words(offset as usize, &mut words),
         _ => {
             let mut bytes = [0; 64];
             if let Err(fault) = read(machine, va, &mut bytes[..4 * WORDS]) {

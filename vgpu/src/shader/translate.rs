@@ -3,7 +3,7 @@
 //! Contract: [`translate`] finds the family that executes the instruction; `None` if there is none. The program
 //! fills offset, length, weight and branch target.
 
-use zrt_isa::opcode::{OperandKind, RegisterFile};
+use zrt_isa::opcode::OperandKind;
 use zrt_isa::resources::WaveSize;
 use zrt_isa::{Encoding, Instruction, Operand};
 
@@ -21,7 +21,6 @@ pub(crate) fn translate(instruction: &Instruction, level: Level) -> Option<Micro
         Encoding::Vflat | Encoding::Vscratch | Encoding::Vglobal | Encoding::Vbuffer => {
             vmem::translate(instruction, level)
         }
-        Encoding::Sopp => control::translate(instruction),
         Encoding::Sop1 | Encoding::Sop2 | Encoding::Sopc | Encoding::Sopk => {
             control::translate(instruction).or_else(|| salu::translate(instruction, level))
         }
@@ -35,11 +34,8 @@ pub(crate) fn highest_vector_register(instruction: &Instruction, wave_size: Wave
     let mut highest = None;
     let mut see = |operand: Operand, kind: OperandKind| {
         if let Operand::Vector(register) = operand {
-            let dwords = match kind.file {
-                // The operand of an operation viewed through another encoding.
-                RegisterFile::Absent => 1,
-                _ => kind.bits().div_ceil(32).max(1),
-            };
+            // Also where the table has no operand: that of an operation viewed through another encoding.
+            let dwords = kind.bits().div_ceil(32).max(1);
             highest = highest.max(Some(u32::from(register) + dwords - 1));
         }
     };
@@ -81,7 +77,7 @@ fn address_dwords(instruction: &Instruction) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use zrt_isa::opcode::OPCODES;
+    use zrt_isa::opcode::{OPCODES, RegisterFile};
     use zrt_isa::{LaneSelect, Modifiers, Opcode};
 
     fn instruction(opcode: Opcode) -> Instruction {
@@ -167,6 +163,12 @@ mod tests {
             // buffer_store_b128 v[4:7], off, s[8:11], s12; scratch_load_b128 v[20:23], v10, s12
             ([0xC407_400C, 0x0080_1004, 0x0800], 7),
             ([0xED05_C00C, 0x0002_0014, 0x080A], 200),
+            // global_store_b128 v0, v[4:7], s[8:9]; v[0:1], v[4:7], off
+            ([0xEE07_4008, 0x0200_0000, 0x0800], 7),
+            ([0xEE07_407C, 0x0200_0000, 0x0800], 7),
+            // tbuffer_load_format_x v20, v10, s[8:11], s12 format:[BUF_FMT_32_FLOAT] offen; v[10:11] idxen offen
+            ([0xC420_000C, 0x4B00_1014, 0x080A], 200),
+            ([0xC420_000C, 0xCB00_1014, 0x080A], 201),
         ] {
             assert_eq!(highest(&words), Some(expected), "{words:x?}");
         }

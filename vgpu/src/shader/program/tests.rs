@@ -277,6 +277,11 @@ fn overlapping_instructions_continue_where_they_end() {
     assert_eq!(program.ops.iter().map(|op| op.weight).collect::<Vec<_>>(), [1, 1, 0, 1, 1]);
     assert_eq!(program.ops[2].wide, [(CODE_VA + 12) as u32, 0, 0]);
     assert_eq!(program.ops[0].immediate, 3);
+    // s_cbranch_scc0 1; s_mov_b32 s0, (s_mov_b32 s0, (s_nop)); s_endpgm: the nop comes after the outer one only.
+    store(&view, 0x100, &[0xBFA1_0001, 0xBE80_00FF, 0xBE80_00FF, 0xBF80_0000, 0xBFB0_0000]);
+    let program = get(&cache(), &space, CODE_VA + 0x100);
+    let places: Vec<_> = program.ops.iter().map(|op| (op.code_dword, op.weight)).collect();
+    assert_eq!(places, [(0, 1), (1, 1), (3, 0), (2, 1), (4, 0), (3, 1), (4, 1)]);
 }
 
 /// Only what has no effect is counted to an operation before it that always goes on, and up to 255 of them.
@@ -359,6 +364,13 @@ fn what_only_a_wave32_can_execute_is_no_instruction_of_a_wave64() {
     let wide = get_for(&cache(), &space, CODE_VA, (8, true));
     let expected = WaveFaultKind::DualInWave64([0xCA10_0102, 0x0000_0103, 0, 0]);
     assert_eq!(wide.stop(&wide.ops[0]), Some(expected));
+    // v_cmp_lt_u32_e64 vcc_hi, s10, v0: no pair begins at vcc_hi.
+    let words = [0xD449_006B, 0x0002_000A, 0xBFB0_0000, 0xBFB0_0000];
+    store(&view, 0, &words);
+    let narrow = get_for(&cache(), &space, CODE_VA, (8, false));
+    assert_eq!(narrow.stop(&narrow.ops[0]), None);
+    let wide = get_for(&cache(), &space, CODE_VA, (8, true));
+    assert_eq!(wide.stop(&wide.ops[0]), Some(WaveFaultKind::UnknownInstruction(words)));
 }
 
 /// The same words without the right to execute them are another program.

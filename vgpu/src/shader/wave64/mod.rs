@@ -80,13 +80,11 @@ pub(crate) fn is_wave32_only(instruction: &Instruction) -> bool {
 }
 
 fn passes(instruction: &Instruction) -> Passes {
-    use Encoding::{Smem, Sop1, Sop2, Sopc, Sopk, Sopp, Vopd};
+    use Encoding::{Smem, Sop1, Sop2, Sopc, Sopk, Sopp};
     let opcode = instruction.opcode;
     let mnemonic = opcode.mnemonic();
-    match instruction.encoding {
-        Sop1 | Sop2 | Sopc | Sopk | Sopp | Smem => return Passes::One,
-        Vopd => return Passes::NotModelled,
-        _ => {}
+    if matches!(instruction.encoding, Sop1 | Sop2 | Sopc | Sopk | Sopp | Smem) {
+        return Passes::One;
     }
     if whole::is_whole(mnemonic) {
         return Passes::Whole;
