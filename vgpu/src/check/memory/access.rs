@@ -53,7 +53,7 @@ pub(super) struct Current {
     pub(super) scope: Scope,
     pub(super) kind: AccessKind,
     pub(super) is_flag: bool,
-    /// Whether it writes for the host while a write-back of its wave is on its way, which has not been told yet.
+    /// Whether a write-back of its wave is on its way, unless it has been told that it writes for the host meanwhile.
     pub(super) is_before_write_back: bool,
     /// Logical time of its writes.
     pub(super) time: u32,

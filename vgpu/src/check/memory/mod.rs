@@ -223,9 +223,7 @@ impl MemoryChecker {
         }
         let state = self.waves.entry(access.wave.0).or_insert_with(|| WaveState::new(access.wave.0));
         state.issue(access.sequence);
-        let is_before_write_back = access.scope == Scope::System
-            && access.kind.is_write()
-            && state.write_back > state.completed().stores;
+        let is_before_write_back = state.write_back > state.completed().stores;
         self.released.clear();
         self.stored.clear();
         let current = &mut self.current;
