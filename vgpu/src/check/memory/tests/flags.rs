@@ -208,7 +208,23 @@ fn what_is_too_much_is_counted() {
 #[test]
 fn a_later_access_vouches_for_an_earlier_one_of_its_own_wave() {
     type Accesses = fn(&mut Rig);
-    let cases: [(Accesses, Vec<Defect>); 3] = [
+    let cases: [(Accesses, Vec<Defect>); 5] = [
+        (
+            |rig| {
+                rig.load(0, Scope::Device, BASE);
+                rig.store(0, Scope::Device, BASE, 1);
+                rig.wait_stores(0);
+            },
+            vec![],
+        ),
+        (
+            |rig| {
+                rig.store(0, Scope::Device, BASE, 1);
+                rig.wait_stores(0);
+                rig.load(0, Scope::Device, BASE);
+            },
+            vec![Defect::UnwaitedLoad],
+        ),
         (
             |rig| {
                 rig.store(0, Scope::Device, BASE, 1);
