@@ -224,7 +224,7 @@ mod tests {
     fn what_does_not_matter_goes() {
         let occurs = |program: &Program| source(std::slice::from_ref(program)).contains("mulhi_u32(");
         let mut found = 0;
-        for start in (0..400).map(program).filter(|start| occurs(start)) {
+        for start in (0..400).map(program).filter(|start| occurs(start)).take(6) {
             let mut asked = 0;
             let mut fails = |programs: &[Program]| {
                 asked += 1;
@@ -236,7 +236,7 @@ mod tests {
             assert!(asked < 400, "{asked}");
             found += 1;
         }
-        assert!(found > 5, "{found}");
+        assert_eq!(found, 6);
     }
 
     #[test]

@@ -216,7 +216,7 @@ impl Seen {
             (self.counts.values().sum::<usize>(), weights.iter().map(|(_, one)| one).sum::<usize>());
         for (name, weight) in weights {
             let ratio = (self.counts[name] * of) as f64 / (all * weight) as f64;
-            assert!((0.75..1.25).contains(&ratio), "{name}: {} of {all}", self.counts[name]);
+            assert!((0.6..1.6).contains(&ratio), "{name}: {} of {all}", self.counts[name]);
         }
     }
 
@@ -226,7 +226,7 @@ impl Seen {
 }
 
 fn programs() -> impl Iterator<Item = Program> {
-    (0..1000).map(program)
+    (0..300).map(program)
 }
 
 #[test]
@@ -259,12 +259,27 @@ fn steps_have_their_weights_and_keep_their_limits() {
     seen.takes("steps", 1..=STEPS_MAX as usize);
 }
 
+/// As many of each kind, in no program.
+fn steps_of_each_kind() -> impl Iterator<Item = Step> {
+    let mut generator = Generator { random: Random::new(1), loops: 0, budget: 0 };
+    (0..500).flat_map(move |_| {
+        [
+            generator.phase(),
+            generator.cross(),
+            generator.share(),
+            generator.share_atomic(),
+            generator.meeting(),
+            generator.gathering(),
+        ]
+    })
+}
+
 #[test]
 fn operands_of_steps_take_every_value_that_they_may() {
     let mut seen = Seen::default();
     let mut bits = [0, u32::MAX];
     let mut constant = |number: u32| bits = [bits[0] | number, bits[1] & number];
-    for step in programs().flat_map(|made| made.steps) {
+    for step in steps_of_each_kind() {
         match step {
             Step::Cross { to, from, index, immediate, .. } => {
                 constant(immediate);
@@ -303,7 +318,7 @@ fn operands_of_steps_take_every_value_that_they_may() {
 #[test]
 fn an_order_fits_those_who_meet() {
     let mut seen = Seen::default();
-    for step in programs().flat_map(|made| made.steps) {
+    for step in steps_of_each_kind() {
         let Step::Together { operation, order, .. } = step else { continue };
         match (operation, order) {
             ("LANES", order) if GROUP_ORDERS.contains(&order) => seen.count("of a group"),

@@ -175,7 +175,7 @@ fn a_fault_is_told_at_once() {
 fn a_kernel_that_takes_long_is_waited_for() {
     let counts_down = [
         0xBE88_00FF,
-        0x0003_0000, // s_mov_b32 s8, 0x30000
+        0x0020_0000, // s_mov_b32 s8, 0x200000
         0x8088_8108, // s_sub_co_u32 s8, s8, 1
         0xBF07_8008, // s_cmp_lg_u32 s8, 0
         0xBFA2_FFFD, // s_cbranch_scc1 back to the subtraction
