@@ -295,8 +295,8 @@ impl MutantCampaign {
         mutant: &Mutant,
     ) -> Result<Judged, DifferentialError> {
         let new = |checked: &Checked| {
-            let is_new = |finding: &&Finding| !finding.is_advice() && !subject.known.contains(&key(finding));
-            checked.findings.iter().find(is_new).map(|finding| finding.rule.clone())
+            let found = checked.findings.iter().find(|finding| is_new(finding, &subject.known));
+            found.map(|finding| finding.rule.clone())
         };
         let launches = self.launch(runner, subject, &mutant.edits, &|checked| new(checked).is_some())?;
         let different = || launches.iter().find_map(|checked| self.difference(checked, subject.host));
@@ -362,6 +362,11 @@ impl MutantCampaign {
 /// Whether waves or workgroups meet in a step.
 fn meets(step: &Step) -> bool {
     matches!(step, Step::Together { .. } | Step::Share { .. } | Step::ShareAtomic { .. })
+}
+
+/// Whether a finding is of the mistake: no advice, and not the program's own.
+fn is_new(finding: &Finding, known: &BTreeSet<Key>) -> bool {
+    !finding.is_advice() && !known.contains(&key(finding))
 }
 
 fn key(finding: &Finding) -> Key {

@@ -169,30 +169,41 @@ fn follow(
     interrupt: &Interrupt,
     on_token: OnToken<'_>,
 ) -> Result<bool, ToolError> {
-    let mut is_broken_off = false;
+    let mut listener = Listener { on_token, has_enough: false };
+    let mut is_cancelled = false;
     let mut events = [Event::default(); EVENTS];
     loop {
-        if interrupt.is_asked() && !is_broken_off {
-            is_broken_off = true;
+        listener.has_enough |= interrupt.is_asked();
+        if listener.has_enough && !is_cancelled {
+            is_cancelled = true;
             cancel(session, handle)?;
         }
         let count = session.poll(&mut events)?;
         for event in &events[..count] {
             match event {
-                Event::Token { token, index, .. } if !is_broken_off => {
-                    if on_token(*token, session.log_probabilities(handle, *index)).is_break() {
-                        is_broken_off = true;
-                        cancel(session, handle)?;
-                    }
+                Event::Token { token, index, .. } => {
+                    listener.hear(*token, session.log_probabilities(handle, *index));
                 }
-                Event::Finished { .. } => return Ok(is_broken_off),
-                Event::Token { .. } | Event::Parked { .. } => {}
+                Event::Finished { .. } => return Ok(listener.has_enough),
+                Event::Parked { .. } => {}
             }
         }
         match pause_after(count, is_virtual) {
             Some(pause) => std::thread::sleep(pause),
             None => std::hint::spin_loop(),
         }
+    }
+}
+
+/// Who is given the tokens of a request, until it has enough.
+struct Listener<'a> {
+    on_token: OnToken<'a>,
+    has_enough: bool,
+}
+
+impl Listener<'_> {
+    fn hear(&mut self, token: u32, values: Option<&LogProbabilities>) {
+        self.has_enough = self.has_enough || (self.on_token)(token, values).is_break();
     }
 }
 
@@ -249,6 +260,43 @@ mod tests {
         assert_eq!((session.groups(), session.unfinished_count()), (Some(VIRTUAL_GROUPS), 0));
         assert!(session.status().unwrap().epoch < 30, "{:?}", session.status());
         answerer.close().unwrap();
+    }
+
+    /// What comes in one poll with the token after which there are enough, or behind it.
+    #[test]
+    fn who_has_enough_is_given_no_more_tokens() {
+        let mut heard = Vec::new();
+        let mut on_token = |token: u32, _: Option<&LogProbabilities>| {
+            heard.push(token);
+            if token == 5 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        let mut listener = Listener { on_token: &mut on_token, has_enough: false };
+        let enough = [4, 5, 6].map(|token| {
+            listener.hear(token, None);
+            listener.has_enough
+        });
+        assert_eq!((enough, heard), ([false, true, true], vec![4, 5]));
+    }
+
+    #[test]
+    fn an_answer_that_is_to_stop_before_it_begins_has_no_tokens() {
+        let loaded = LoadedModel::open(None).unwrap();
+        let mut answerer = open(&loaded, DeviceChoice::Virtual);
+        let options = AnswerOptions { tokens_max: 3, sampling: SamplingOptions::default(), stops: &[] };
+        let mut none = |token, _: Option<&LogProbabilities>| panic!("token {token}");
+        assert!(answerer.answer(&[5, 7], &options, &Interrupt::asked(), &mut none).unwrap());
+        answerer.close().unwrap();
+    }
+
+    #[test]
+    fn a_session_whose_request_runs_is_not_closed() {
+        let loaded = LoadedModel::open(None).unwrap();
+        let mut answerer = open(&loaded, DeviceChoice::Virtual);
+        let Runner::Session(session) = &mut answerer.runner else { panic!("a device runs it") };
+        let sampling = SamplingOptions::default();
+        session.submit(&Request { prompt: &[5], tokens_max: 3, sampling, stops: &[] }).unwrap();
+        let error = answerer.close().unwrap_err();
+        assert!(matches!(error, ToolError::Session(SessionError::Live { live: 1 })), "{error}");
     }
 
     fn open(loaded: &LoadedModel, choice: DeviceChoice) -> Answerer {

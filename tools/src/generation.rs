@@ -182,17 +182,17 @@ pub fn run(
     let mut prompt_done = started;
     let generation = generate(session, prompt, options, |step| {
         let flow = match step {
-            Step::Prompt { done, total } => {
+            Step::Prompt { done, .. } => {
                 if let Some(progress) = &progress {
                     progress.set(done as u64);
                 }
-                if done == total {
-                    progress = None;
-                    prompt_done = Instant::now();
-                }
+                prompt_done = Instant::now();
                 ControlFlow::Continue(())
             }
-            Step::Token(token) => writer.push(token),
+            Step::Token(token) => {
+                progress = None;
+                writer.push(token)
+            }
         };
         if interrupt.is_asked() { ControlFlow::Break(()) } else { flow }
     })?;

@@ -38,6 +38,14 @@ impl Interrupt {
         Interrupt { asked: Arc::new(AtomicBool::new(false)), ends: Arc::new(AtomicBool::new(false)) }
     }
 
+    /// One that an answer is asked to stop by.
+    #[cfg(test)]
+    pub fn asked() -> Interrupt {
+        let interrupt = Interrupt::ignored();
+        interrupt.asked.store(true, Ordering::Relaxed);
+        interrupt
+    }
+
     /// An answer begins: Ctrl-C stops it.
     pub fn begin(&self) {
         self.asked.store(false, Ordering::Relaxed);

@@ -214,3 +214,11 @@ fn a_finding_is_known_by_its_rule_its_place_and_its_register() {
     assert_ne!(key(&Finding { register: None, ..one.clone() }), key(&one));
     assert_ne!(key(&Finding { place: None, ..one.clone() }), key(&one));
 }
+
+#[test]
+fn a_finding_is_of_the_mistake_unless_it_is_advice_or_the_programs_own() {
+    let finding = |rule: &str| Finding { rule: rule.into(), ..Finding::default() };
+    let known = BTreeSet::from([key(&finding("race"))]);
+    let new = ["bounds", "race", "advice"].map(|rule| is_new(&finding(rule), &known));
+    assert_eq!(new, [true, false, false]);
+}

@@ -488,3 +488,11 @@ fn a_use_where_the_program_has_a_finding_is_shadowed() {
     let mutant = Mutant { class: Class::WaitRemoved, index: 1, edits: Vec::new() };
     assert_eq!(explain(&code_of(&unused), &mutant, WaveSize::Wave32, &(0..0x200).collect()), UNKNOWN);
 }
+
+#[test]
+fn words_are_an_instruction_if_they_decode_to_it() {
+    let [load, wait, nothing] = [[0xF400_2100, 0xF800_0000, 0, 0], [0xBFC7_0000, 0, 0, 0], [0xFFFF_FFFF; 4]];
+    let expected = zrt_isa::decode(&load).unwrap();
+    let found = [load, wait, nothing].map(|words| is_instruction(&words, WaveSize::Wave32, &expected));
+    assert_eq!(found, [true, false, false]);
+}
