@@ -166,6 +166,11 @@ impl Campaign {
     }
 }
 
+/// Whether other builds are to be asked about a result. Without optimisation one of them would be the same build.
+fn may_be_own_result(build: Build, verdict: &Verdict) -> bool {
+    build.compiler == Compiler::Clang19 && build.optimisation > 0 && matches!(verdict, Verdict::Differs(_))
+}
+
 /// Whether wrong results are a bug of clang 19 ([`Alarm::OwnResults`]).
 fn is_own_result(
     comparison: &mut Comparison,
@@ -173,7 +178,7 @@ fn is_own_result(
     build: Build,
     verdict: &Verdict,
 ) -> Result<bool, DifferentialError> {
-    if build.compiler != Compiler::Clang19 || !matches!(verdict, Verdict::Differs(_)) {
+    if !may_be_own_result(build, verdict) {
         return Ok(false);
     }
     for other in [Build { optimisation: 0, ..build }, Build { compiler: Compiler::Clang22, ..build }] {
@@ -186,4 +191,24 @@ fn is_own_result(
         }
     }
     Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::batch::Difference;
+
+    #[test]
+    fn other_builds_are_asked_about_wrong_results_of_an_optimised_build_of_clang_19() {
+        let differs =
+            Verdict::Differs(Difference { item: None, what: "w".into(), device: 1, host: 2, count: 1 });
+        let may_be = |compiler, optimisation, verdict: &Verdict| {
+            may_be_own_result(Build { compiler, optimisation, has_lines: false }, verdict)
+        };
+        assert!([1, 2, 3].iter().all(|level| may_be(Compiler::Clang19, *level, &differs)));
+        assert!(!may_be(Compiler::Clang19, 0, &differs));
+        assert!(!may_be(Compiler::Clang22, 2, &differs));
+        assert!(!may_be(Compiler::Clang19, 2, &Verdict::Same));
+        assert!(!may_be(Compiler::Clang19, 2, &Verdict::Fault("w".into())));
+    }
 }

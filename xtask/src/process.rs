@@ -82,7 +82,8 @@ pub fn cargo() -> Command {
 pub fn cargo_metadata(root: &Path) -> Result<serde_json::Value, Box<dyn std::error::Error>> {
     let mut command = cargo();
     command.args(["metadata", "--locked", "--no-deps", "--format-version", "1"]).current_dir(root);
-    let said = listen_once(&mut command, Limits { time: METADATA_LIMIT, memory_bytes: u64::MAX })?;
+    let limits = Limits { time: METADATA_LIMIT, memory_bytes: u64::MAX };
+    let said = listen_once(&mut command, &std::env::temp_dir(), limits)?;
     eprint!("{}", said.errors);
     match said.ended.failure() {
         None => Ok(serde_json::from_str(&said.output)?),
@@ -145,11 +146,11 @@ pub fn listen(command: &mut Command, kept: &Path, limits: Limits) -> std::io::Re
     Ok(Said { ended, output: read(output)?, errors: read(errors)? })
 }
 
-/// [`listen`] by way of files that nobody else has, and that are gone afterwards.
-fn listen_once(command: &mut Command, limits: Limits) -> std::io::Result<Said> {
+/// [`listen`] by way of files in a folder that nobody else has, and that are gone afterwards.
+fn listen_once(command: &mut Command, folder: &Path, limits: Limits) -> std::io::Result<Said> {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let name = format!("zrt-listen-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-    let kept = std::env::temp_dir().join(name);
+    let kept = folder.join(name);
     let said = listen(command, &kept, limits);
     for extension in ["out", "err"] {
         std::fs::remove_file(kept.with_extension(extension)).ok();
@@ -247,22 +248,21 @@ mod tests {
     /// As processes of several cases do that describe the same workspace.
     #[test]
     fn programs_that_are_heard_at_the_same_time_are_not_mixed_up() {
+        let folder = zrt_needs::TemporaryFolder::new("listen-once");
+        let path = folder.join("");
         let said = |text: &str| {
             let mut command = Command::new("sh");
             command.args(["-c", "for line in 1 2 3 4 5 6 7 8; do echo $0; done", text]);
-            listen_once(&mut command, Limits { time: Duration::from_secs(60), memory_bytes: u64::MAX })
-                .unwrap()
+            let limits = Limits { time: Duration::from_secs(60), memory_bytes: u64::MAX };
+            listen_once(&mut command, &path, limits).unwrap()
         };
         std::thread::scope(|scope| {
             for text in ["one", "two", "three", "four"] {
+                let said = &said;
                 scope.spawn(move || assert_eq!(said(text).output, format!("{text}\n").repeat(8)));
             }
         });
-        let prefix = format!("zrt-listen-{}-", std::process::id());
-        let left = std::fs::read_dir(std::env::temp_dir()).unwrap().flatten();
-        let left: Vec<_> =
-            left.filter(|one| one.file_name().to_string_lossy().starts_with(&prefix)).collect();
-        assert!(left.len() <= 8, "{left:?}");
+        assert_eq!(std::fs::read_dir(&path).unwrap().count(), 0);
     }
 
     #[test]

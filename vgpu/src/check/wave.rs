@@ -383,7 +383,7 @@ impl WaveInspector<'_> {
             && flat_lds_addresses(wave, &noted.instruction, &mut self.inspector.lds_addresses)
         {
             let width = noted.counted.width_bytes as u32;
-            checker.begin_access(Access { kind: global.in_lds(), ..access });
+            checker.begin_access(Access { kind: global.in_lds(), scope: Scope::Cu, ..access });
             for (lane, address) in self.inspector.lds_addresses.iter().copied() {
                 checker.lds_load(self.group, first_lane + lane, address, width, width.min(4));
             }

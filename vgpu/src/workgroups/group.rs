@@ -384,7 +384,7 @@ impl Run<'_> {
             Some(wave) => wave,
             None => self.begin_wave(at),
         };
-        // A turn ends between two instructions, and so with the low half of a wave64 in place.
+        debug_assert!(!wave.is_high, "a turn ends with the low half of a wave64 in place");
         let scratch = self.scratch(at);
         let scratch_va = scratch.wave_va;
         let hardware_id = self.group.placement.as_ref().map_or(0, |place| place.hardware_id(at as u32));

@@ -104,7 +104,7 @@ const CALLS: [u32; 80] = [
     0x0000_ac02, // poll: global_load_b32 v3, v2, s[6:7] offset:172 scope:SCOPE_SYS
     0xbfc0_0000, // s_wait_loadcnt 0x0
     0x7e10_0503, // v_readfirstlane_b32 s8, v3
-    0xbf88_0000, // s_wait_alu depctr_hold_cnt(0) depctr_sa_sdst(0) depctr_va_vdst(0) depctr_va_sdst(0) depctr_va_ssrc(0) depctr_va_vcc(0) depctr_vm_vsrc(0)
+    0xbf88_0000, // s_wait_alu 0x0, for everything
     0x8b09_8108, // s_and_b32 s9, s8, 1
     0xbfa2_fff8, // s_cbranch_scc1 poll
     0xee0a_c07c,

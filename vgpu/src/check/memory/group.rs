@@ -147,6 +147,7 @@ impl MemoryChecker {
         len: u32,
         element_bytes: u32,
     ) -> bool {
+        assert_ne!(element_bytes, 0, "an element has a byte at least");
         let end = u64::from(address) + u64::from(len);
         if end > u64::from(group.bytes) {
             self.report_at(Defect::LdsOutOfBounds, lane, u64::from(address), None, || {

@@ -139,7 +139,7 @@ pub struct Access {
     pub pc: u64,
     /// Compute unit on which the wave runs, counted over the device; 2n and 2n+1 are one WGP.
     pub cu: u16,
-    /// Scope field. It makes no difference to an access of LDS.
+    /// Scope field; that of an access of LDS is [`Scope::Cu`].
     pub scope: Scope,
     /// The kind of access.
     pub kind: AccessKind,
