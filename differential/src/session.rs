@@ -47,6 +47,8 @@ pub struct Session {
     output: Buffer,
     accumulator: Buffer,
     arguments: Buffer,
+    /// How long a kernel may take.
+    kernel_limit: Duration,
 }
 
 impl Session {
@@ -65,7 +67,8 @@ impl Session {
         let output = allocate(shape.out_bytes(), "output")?;
         let accumulator = allocate(shape.accumulator_bytes(), "accumulator")?;
         let arguments = allocate(ARGUMENT_BYTES_MAX as usize + DISPATCH_PACKET_BYTES, "arguments")?;
-        Ok(Session { device, board, input, output, accumulator, arguments })
+        let kernel_limit = Duration::from_millis(KERNEL_MS_MAX);
+        Ok(Session { device, board, input, output, accumulator, arguments, kernel_limit })
     }
 
     /// Places the image of a program, with the requested changes if there are any.
@@ -187,7 +190,7 @@ impl Session {
                         let log = diagnosis.device_log.join("; ");
                         return Ok(Some(if log.is_empty() { diagnosis.to_string() } else { log }));
                     }
-                    if start.elapsed() > Duration::from_millis(KERNEL_MS_MAX) {
+                    if start.elapsed() > self.kernel_limit {
                         return Ok(Some(diagnosis.to_string()));
                     }
                 }

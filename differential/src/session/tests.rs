@@ -9,8 +9,13 @@ fn shape() -> Shape {
 
 /// What a kernel leaves behind, and what was found.
 fn run(code: &[u32], needs: Needs, schedule: Option<u64>) -> (Outcome, Vec<Finding>) {
+    run_within(Duration::from_millis(KERNEL_MS_MAX), code, needs, schedule)
+}
+
+/// The same with another limit.
+fn run_within(limit: Duration, code: &[u32], needs: Needs, schedule: Option<u64>) -> (Outcome, Vec<Finding>) {
     let loaded = zrt_loader::Program::parse(&object(1, code, needs)).unwrap();
-    let mut session = Session::open(shape(), schedule).unwrap();
+    let mut session = Session { kernel_limit: limit, ..Session::open(shape(), schedule).unwrap() };
     let kernel = loaded.kernel("p0").unwrap();
     assert_ne!(kernel.entry_offset, 0);
     let placed = session.load(&loaded, "programs", None).unwrap();
@@ -171,17 +176,24 @@ fn a_fault_is_told_at_once() {
 }
 
 /// It takes longer than the interval at which the device's log is read.
+const COUNTS_DOWN: [u32; 6] = [
+    0xBE88_00FF,
+    0x0020_0000, // s_mov_b32 s8, 0x200000
+    0x8088_8108, // s_sub_co_u32 s8, s8, 1
+    0xBF07_8008, // s_cmp_lg_u32 s8, 0
+    0xBFA2_FFFD, // s_cbranch_scc1 back to the subtraction
+    0xBFB0_0000, // s_endpgm
+];
+
 #[test]
 fn a_kernel_that_takes_long_is_waited_for() {
-    let counts_down = [
-        0xBE88_00FF,
-        0x0020_0000, // s_mov_b32 s8, 0x200000
-        0x8088_8108, // s_sub_co_u32 s8, s8, 1
-        0xBF07_8008, // s_cmp_lg_u32 s8, 0
-        0xBFA2_FFFD, // s_cbranch_scc1 back to the subtraction
-        0xBFB0_0000, // s_endpgm
-    ];
-    assert!(matches!(run(&counts_down, Needs::default(), None).0, Outcome::Ran(_)));
+    assert!(matches!(run(&COUNTS_DOWN, Needs::default(), None).0, Outcome::Ran(_)));
+}
+
+#[test]
+fn a_kernel_that_takes_longer_than_its_limit_is_told() {
+    let (outcome, _) = run_within(Duration::ZERO, &COUNTS_DOWN, Needs::default(), None);
+    assert!(matches!(outcome, Outcome::Fault(_)), "{outcome:?}");
 }
 
 /// Offsets of changed words count from the segment's beginning, and the segment's from the image's.

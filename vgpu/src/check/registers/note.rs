@@ -407,3 +407,25 @@ fn dual_defects(instruction: &Instruction) -> Box<[(Defect, Remedy)]> {
     }
     defects.into()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A pair that is moved by what m0 says ends with s105 or v255.
+    #[test]
+    fn registers_are_moved_as_long_as_they_stay_in_their_file() {
+        let moved = |first, offset| {
+            shifted(Registers::new(first, 2), offset)
+                .map(|registers| (registers.range().start, registers.range().len()))
+        };
+        for (first, end) in [(0, SCALAR_INDEX_END), (VECTOR_FIRST, VECTOR_FIRST + 256)] {
+            let last = end - 2 - first;
+            assert_eq!(
+                [0, last].map(|offset| moved(first, offset as u32)),
+                [0, last].map(|at| Some((first + at, 2)))
+            );
+            assert_eq!([last as u32 + 1, 300, u32::MAX].map(|offset| moved(first, offset)), [None; 3]);
+        }
+    }
+}

@@ -41,15 +41,15 @@ fn lanes_that_become_active_have_written_nothing() {
 /// A lane of a complete register that is written alone counts as written, and so does any other: nobody has read it.
 #[test]
 fn a_lane_may_be_written_before_it_is_active() {
-    const WRITE_LANE_20: [u32; 2] = [0xd7610001, 0x00012800]; // v_writelane_b32 v1, s0, 20
+    const WRITE_LANE_20: [u32; 2] = [0xd7610002, 0x00012800]; // v_writelane_b32 v2, s0, 20
     let none: &[u32] = &[];
-    for (words, expected) in [(none, Some("v1 lane 20")), (&WRITE_LANE_20, None)] {
+    for (words, expected) in [(none, Some("v2 lane 20")), (&WRITE_LANE_20, None)] {
         let mut walk = eight_lanes();
-        walk.run(&[WRITE_V1]);
+        walk.run(&[WRITE_V2]);
         walk.run(words);
         walk.exec = 1 << 20;
         walk.run(&[WRITE_V0]);
-        walk.run(&STORE_V1);
+        walk.run(&STORE_V2);
         assert_eq!(list(&walk), expected.into_iter().collect::<Vec<_>>());
     }
 }
