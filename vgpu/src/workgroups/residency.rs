@@ -98,7 +98,7 @@ impl Residency {
             if let Some(mut placement) = self.wgps[at].place(need) {
                 placement.wgp = at as u32;
                 placement.scratch_slots = self.take_slots(need);
-                self.next = (at + 1) % self.wgps.len();
+                self.next = at + 1;
                 return Some(placement);
             }
         }

@@ -155,6 +155,38 @@ fn each_element_and_lane_of_lds_keeps_what_is_undefined() {
     assert_eq!(bench.told(), expected);
 }
 
+/// Stored by one instruction for each, and loaded by one for both: the first element is unwritten in lane 41.
+#[test]
+fn each_element_that_is_loaded_has_what_was_stored_there() {
+    let body = [
+        0x7E12_0280, // v_mov_b32_e32 v9, 0
+        0xD834_0000,
+        0x0000_0900, // ds_store_b32 v0, v9
+        0xD834_0100,
+        0x0000_0100, // ds_store_b32 v0, v1 offset:256
+        WAIT_LDS,
+        0xD8DC_4000,
+        0x0300_0000, // ds_load_2addr_b32 v[3:4], v0 offset1:64
+        WAIT_LDS,
+        0xD834_0000,
+        0x0000_0400, // ds_store_b32 v0, v4
+        0xD834_0000,
+        0x0000_0300, // ds_store_b32 v0, v3
+        END,
+    ];
+    let mut bench = Bench::new(CHECK, WaveSize::Wave64, 1, &body);
+    let mut member = bench.wave(0);
+    member.set_exec(!(1 << 41));
+    assert_eq!(bench.turn(&mut member, 1), (Turn::Budget, 1));
+    member.set_exec(1 << 3 | 1 << 40 | 1 << 41);
+    bench.finish(&mut member);
+    let expected = [
+        "uninitialised at 0x24: wave 0, lane 41, 1: v9 is read, but nothing has written it",
+        "uninitialised at 0x4c: wave 0, lane 41, 1: v3 is used, but was computed from v9, which nothing has written",
+    ];
+    assert_eq!(bench.told(), expected);
+}
+
 #[test]
 fn memory_keeps_what_was_stored_undefined() {
     let body = [
