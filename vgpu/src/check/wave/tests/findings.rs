@@ -125,7 +125,19 @@ fn a_line_that_the_host_cannot_see_is_told_once_for_each_instruction() {
     }
 }
 
-/// v9 is unwritten in lane 41 of a wave64, and the second of two elements.
+/// What is told of a wave64 in which v9 is unwritten in lane 41.
+fn told_of_lane_41(body: &[u32]) -> Vec<String> {
+    let body = [&[0x7E12_0280], body].concat(); // v_mov_b32_e32 v9, 0
+    let mut bench = Bench::new(CHECK, WaveSize::Wave64, 1, &body);
+    let mut member = bench.wave(0);
+    member.set_exec(!(1 << 41));
+    assert_eq!(bench.turn(&mut member, 1), (Turn::Budget, 1));
+    member.set_exec(1 << 3 | 1 << 40 | 1 << 41);
+    bench.finish(&mut member);
+    bench.told()
+}
+
+/// The second of two elements is unwritten.
 #[test]
 fn each_element_and_lane_of_lds_keeps_what_is_undefined() {
     let body = [
@@ -141,25 +153,17 @@ fn each_element_and_lane_of_lds_keeps_what_is_undefined() {
         0x0000_0400, // ds_store_b32 v0, v4
         END,
     ];
-    let body = [&[0x7E12_0280], &body[..]].concat(); // v_mov_b32_e32 v9, 0
-    let mut bench = Bench::new(CHECK, WaveSize::Wave64, 1, &body);
-    let mut member = bench.wave(0);
-    member.set_exec(!(1 << 41));
-    assert_eq!(bench.turn(&mut member, 1), (Turn::Budget, 1));
-    member.set_exec(1 << 3 | 1 << 40 | 1 << 41);
-    bench.finish(&mut member);
     let expected = [
         "uninitialised at 0x24: wave 0, lane 41, 1: v9 is read, but nothing has written it",
         "uninitialised at 0x44: wave 0, lane 41, 1: v4 is used, but was computed from v9, which nothing has written",
     ];
-    assert_eq!(bench.told(), expected);
+    assert_eq!(told_of_lane_41(&body), expected);
 }
 
-/// Stored by one instruction for each, and loaded by one for both: the first element is unwritten in lane 41.
+/// Stored by one instruction for each, and loaded by one for both: the first element is unwritten.
 #[test]
 fn each_element_that_is_loaded_has_what_was_stored_there() {
     let body = [
-        0x7E12_0280, // v_mov_b32_e32 v9, 0
         0xD834_0000,
         0x0000_0900, // ds_store_b32 v0, v9
         0xD834_0100,
@@ -174,17 +178,11 @@ fn each_element_that_is_loaded_has_what_was_stored_there() {
         0x0000_0300, // ds_store_b32 v0, v3
         END,
     ];
-    let mut bench = Bench::new(CHECK, WaveSize::Wave64, 1, &body);
-    let mut member = bench.wave(0);
-    member.set_exec(!(1 << 41));
-    assert_eq!(bench.turn(&mut member, 1), (Turn::Budget, 1));
-    member.set_exec(1 << 3 | 1 << 40 | 1 << 41);
-    bench.finish(&mut member);
     let expected = [
         "uninitialised at 0x24: wave 0, lane 41, 1: v9 is read, but nothing has written it",
         "uninitialised at 0x4c: wave 0, lane 41, 1: v3 is used, but was computed from v9, which nothing has written",
     ];
-    assert_eq!(bench.told(), expected);
+    assert_eq!(told_of_lane_41(&body), expected);
 }
 
 #[test]
