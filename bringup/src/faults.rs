@@ -51,7 +51,7 @@ pub struct FaultedWave {
 
 /// All lines so far, oldest first; none on a card.
 pub(crate) fn read(syscalls: &dyn Syscalls, registry: &Registry) -> Vec<DeviceFault> {
-    lines(syscalls).iter().map(|line| parse(line, registry)).collect()
+    lines(syscalls).iter().map(|line| DeviceFault::parse(line, registry)).collect()
 }
 
 /// The lines as in the file. None if it cannot be read: the caller is already reporting a failure.
@@ -60,18 +60,21 @@ pub(crate) fn lines(syscalls: &dyn Syscalls) -> Vec<String> {
     text.lines().map(str::to_owned).collect()
 }
 
-fn parse(line: &str, registry: &Registry) -> DeviceFault {
-    let kind = line.strip_prefix("kind=").and_then(|rest| rest.split_whitespace().next());
-    let is_final = FINAL.iter().any(|known| Some(known.name()) == kind);
-    let mut parts = line.splitn(3, SEPARATOR);
-    let (head, what, instruction) = (parts.next().unwrap_or_default(), parts.next(), parts.next());
-    let page = what.and_then(|what| what.strip_prefix("page fault at 0x"));
-    DeviceFault {
-        address: page.and_then(|rest| u64::from_str_radix(rest.split(':').next()?, 16).ok()),
-        what: registry.annotate(what.unwrap_or(head)),
-        wave: instruction.and_then(|instruction| wave(head, instruction, registry)),
-        place: if what.is_some() { registry.annotate(head) } else { String::new() },
-        is_final,
+impl DeviceFault {
+    /// What a line says; addresses that `registry` knows are named.
+    pub fn parse(line: &str, registry: &Registry) -> DeviceFault {
+        let kind = line.strip_prefix("kind=").and_then(|rest| rest.split_whitespace().next());
+        let is_final = FINAL.iter().any(|known| Some(known.name()) == kind);
+        let mut parts = line.splitn(3, SEPARATOR);
+        let (head, what, instruction) = (parts.next().unwrap_or_default(), parts.next(), parts.next());
+        let page = what.and_then(|what| what.strip_prefix("page fault at 0x"));
+        DeviceFault {
+            address: page.and_then(|rest| u64::from_str_radix(rest.split(':').next()?, 16).ok()),
+            what: registry.annotate(what.unwrap_or(head)),
+            wave: instruction.and_then(|instruction| wave(head, instruction, registry)),
+            place: if what.is_some() { registry.annotate(head) } else { String::new() },
+            is_final,
+        }
     }
 }
 
@@ -117,7 +120,7 @@ mod tests {
 
     #[test]
     fn lines_say_whether_work_can_end() {
-        let fault = |line| parse(line, &Registry::default());
+        let fault = |line| DeviceFault::parse(line, &Registry::default());
         let trap = fault("kind=wave queue=1 packet=DISPATCH_DIRECT wave=0 : s_trap 2 without a trap handler");
         assert!(trap.is_final);
         assert_eq!(
@@ -137,7 +140,7 @@ mod tests {
         let line = "kind=page-fault queue=0 packet=DISPATCH_DIRECT code=0x200000 pc=0x200034 (+0x34) \
                     workgroup=1,2,0 wave=3 lane=5 launched-at=0x300000 : page fault at 0xffffc: not mapped : \
                     global_load_b32 v1, v0, s[0:1]";
-        let fault = parse(line, &registry);
+        let fault = DeviceFault::parse(line, &registry);
         assert_eq!((fault.is_final, fault.address), (true, Some(0xf_fffc)));
         assert_eq!(fault.wave.as_ref().unwrap().launched_at, Some(GpuVa(0x30_0000)));
         assert_eq!(
@@ -151,7 +154,7 @@ mod tests {
                 .split(' ')
                 .filter(|word| word.split('=').next() != cut.split('=').next() || *word == cut);
             let line = words.collect::<Vec<_>>().join(" ") + " : halted : s_nop 0";
-            assert_eq!(parse(&line, &registry).wave, None, "{line}");
+            assert_eq!(DeviceFault::parse(&line, &registry).wave, None, "{line}");
         }
     }
 }

@@ -13,7 +13,8 @@ use crate::session::Outcome;
 use crate::toolchain::{Build, Compiler, OUT_BYTES_PER_ITEM, Shape, Toolchain};
 use std::collections::BTreeSet;
 use std::fmt;
-use zrt_bringup::Finding;
+use zrt_bringup::{DeviceFault, Finding};
+use zrt_device::Registry;
 
 /// The first difference between device and host.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,12 +71,7 @@ impl Verdict {
             Verdict::Same => "same results".into(),
             Verdict::Differs(_) => "different results".into(),
             Verdict::Breaks(breach) => kind_of(&breach.finding),
-            Verdict::Fault(text) => {
-                // The device's log names the place, what went wrong there, and the instruction.
-                let what = text.split(" : ").nth(1).unwrap_or(text);
-                let kept: Vec<&str> = what.split(' ').filter(|word| !is_number(word)).collect();
-                format!("fault: {}", kept.join(" "))
-            }
+            Verdict::Fault(text) => kind_of_fault(text),
         }
     }
 }
@@ -92,10 +88,45 @@ pub fn kind_of(finding: &Finding) -> String {
     format!("finding: {}: {}", finding.rule, what_of(finding))
 }
 
-/// Whether a word of a report differs from fault to fault: a number or words of an instruction.
+/// The kind of a fault, which the device's log or a diagnosis tells: what went wrong, and the name of the instruction.
+fn kind_of_fault(text: &str) -> String {
+    // Of several lines of the log the first counts.
+    let line = text.split_once("; kind=").map_or(text, |(first, _)| first);
+    let fault = DeviceFault::parse(line, &Registry::default());
+    let what = without_numbers(&fault.what);
+    let instruction = fault.wave.map(|wave| wave.instruction).unwrap_or_default();
+    match instruction.split(' ').next() {
+        Some(name) if !what.starts_with(name) => format!("fault: {what}, {name}"),
+        _ => format!("fault: {what}"),
+    }
+}
+
+/// Text of a fault without what differs from fault to fault: numbers, and in parentheses what lies at addresses.
+fn without_numbers(text: &str) -> String {
+    let (mut kept, mut depth) = (Vec::<String>::new(), 0usize);
+    for word in text.split(' ') {
+        let is_kept = depth == 0 && !word.starts_with('(') && !is_number(word);
+        depth = (depth + word.matches('(').count()).saturating_sub(word.matches(')').count());
+        if is_kept {
+            kept.push(word.to_owned());
+            continue;
+        }
+        // An address goes with its preposition; the colon after it stays.
+        kept.pop_if(|last| last == "at");
+        if depth == 0 && word.ends_with(':') {
+            kept.iter_mut().last().into_iter().for_each(|last| last.push(':'));
+        }
+    }
+    kept.join(" ")
+}
+
+/// Whether a word is a number or one of an instruction's words.
 fn is_number(word: &str) -> bool {
-    let digits = word.trim_matches(['[', ']', ',', ';', ':', '.']).trim_start_matches("0x");
-    !digits.is_empty() && digits.chars().all(|digit| digit.is_ascii_hexdigit())
+    let word = word.trim_matches(['[', ']', ',', ';', ':', '.']);
+    let digits = word.strip_prefix("0x").unwrap_or(word);
+    // Letters alone may be a word: "a", "be", "add".
+    digits.chars().all(|digit| digit.is_ascii_hexdigit())
+        && word.contains(|letter: char| letter.is_ascii_digit())
 }
 
 impl fmt::Display for Breach {
@@ -255,23 +286,44 @@ mod tests {
         assert_eq!((found.item, found.what.as_str()), (Some(2), "eight bytes at 8 of the stores"));
     }
 
-    /// By what went wrong: neither by its place nor by the registers of the instruction.
+    /// By what went wrong and the instruction's name: neither by its place nor by its registers.
     #[test]
     fn faults_are_counted_by_kind() {
-        let kind = |what: &str| {
-            let first = format!("kind=wave pc=0x200024 (+0x24) lane=3 : {what} : v_foo_b32 v1, v2");
-            [first.clone(), format!("{first}; kind=wave pc=0x300 : the wave halted itself : s_sethalt 1")]
-                .map(|text| Verdict::Fault(text).kind())
-        };
-        for (what, expected) in [
+        for (what, instruction, expected) in [
             (
                 "v_foo_b32 [d6130008, 240e0b06] is not executed by this device",
-                "fault: v_foo_b32 is not executed by this device",
+                "v_foo_b32 v1, v2",
+                "v_foo_b32 is not executed by this device",
             ),
-            ("s_trap 2 without a trap handler", "fault: s_trap without trap handler"),
-            ("page fault at 0x7f25fd08d400: not mapped", "fault: page fault at not mapped"),
+            ("s_trap 2 without a trap handler", "s_trap 2", "s_trap without a trap handler"),
+            ("the wave halted itself", "s_sethalt 1", "the wave halted itself, s_sethalt"),
+            (
+                "page fault at 0x7f25fd08d400: not mapped",
+                "global_load_b32 v1, v0, s[0:1]",
+                "page fault: not mapped, global_load_b32",
+            ),
+            (
+                "page fault at 0x7f25fd08d400 (4112 bytes past the end of output): not mapped",
+                "global_store_b32 v1, v0, s[0:1]",
+                "page fault: not mapped, global_store_b32",
+            ),
+            (
+                "jump to 0x200004 (kernel programs+0x4 (device.c (a copy):7))",
+                "s_setpc_b64 s[4:5]",
+                "jump to, s_setpc_b64",
+            ),
+            (
+                "a bad word: be, add, face and 0xface, 1f, [f0, 0f].",
+                "s_nop 0",
+                "a bad word: be, add, face and, s_nop",
+            ),
         ] {
-            assert_eq!(kind(what), [expected; 2]);
+            let head = "kind=wave queue=1 code=0x200000 pc=0x200024 (kernel programs+0x24) (+0x24) \
+                        workgroup=3,0,0 wave=1 lane=3 launched-at=0x300000 (ring+0x40)";
+            let first = format!("{head} : {what} : {instruction}");
+            let further = format!("{first}; {head} : the other wave halted itself : s_sethalt 1");
+            let kinds = [first, further].map(|text| Verdict::Fault(text).kind());
+            assert_eq!(kinds, [(); 2].map(|()| format!("fault: {expected}")));
         }
     }
 
@@ -301,7 +353,7 @@ mod tests {
         assert_eq!(Verdict::Differs(difference).kind(), "different results");
         assert_eq!(
             Verdict::Fault("wave 3 waits at 0x1f0 for 2 others.".into()).kind(),
-            "fault: wave waits at for others."
+            "fault: wave waits for others."
         );
     }
 

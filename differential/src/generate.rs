@@ -1,8 +1,8 @@
 //! Programs and inputs from seeds.
 //!
 //! Contract: the same seed produces the same program and the same inputs everywhere. A program is bounded: at most
-//! [`STEPS_MAX`] steps between two phases, [`STATEMENTS_MAX`] statements per phase, loops of at most 7 iterations
-//! nested at most twice.
+//! [`STEPS_MAX`] steps between its first phase and its last, [`STATEMENTS_MAX`] statements per phase, loops of at most
+//! 7 iterations nested at most twice.
 
 use crate::operators::{
     ATOMIC_TYPES, ATOMICS, CROSSES, GATHERINGS, GROUP_ORDERS, MEETINGS, ORDERS, operators_of,

@@ -300,14 +300,13 @@ mod tests {
     fn one_list_changes_at_a_time() {
         let nested = |then: &[Statement], otherwise: &[Statement]| {
             let condition = Statement::If(word(9), then.to_vec(), otherwise.to_vec());
-            made_of(&[Step::Share { variable: 0, factor: 1, offset: 0 }, phase(Call::Inline, &[condition])])
+            made_of(&[share(0), phase(Call::Inline, &[condition])])
         };
-        let share = Step::Share { variable: 0, factor: 1, offset: 0 };
         let start = nested(&[named(1)], &[named(2), named(3)]);
         assert_eq!(
             candidates(&start, Change::RemoveStatement),
             [
-                made_of(&[share, phase(Call::Inline, &[])]),
+                made_of(&[share(0), phase(Call::Inline, &[])]),
                 nested(&[], &[named(2), named(3)]),
                 nested(&[named(1)], &[named(3)]),
                 nested(&[named(1)], &[named(2)]),
@@ -342,7 +341,7 @@ mod tests {
     #[test]
     fn a_call_becomes_a_simpler_one() {
         let of = |call| {
-            let share = Step::Share { variable: 0, factor: 1, offset: 0 };
+            let share = share(0);
             let all = candidates(&made_of(&[share.clone(), phase(call, &[named(1)])]), Change::Unwrap);
             let call = |program: Program| match program.steps.as_slice() {
                 [first, Step::Phase(phase)] if *first == share && phase.body == [named(1)] => phase.call,

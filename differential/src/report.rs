@@ -235,12 +235,12 @@ set aside: seed 19, clang-19 -O1: taken for an error of the compiler; look at it
 ";
         let clean = format!("{table}40 programs from seed 7: no failure\n");
         assert_eq!(summary(&report, 40, 7, shape()), clean);
-        report.failures = vec![failed(difference(None), None), own_failure(33)];
+        report.failures = vec![failed(difference(None), None), failure_of_seed(33)];
         let failed = "2 of 40 programs failed; the first again with: --programs 1 --seed 19\n";
         assert_eq!(summary(&report, 40, 7, shape()), format!("{table}{failed}"));
     }
 
-    fn own_failure(seed: u64) -> Failure {
+    fn failure_of_seed(seed: u64) -> Failure {
         Failure { program: program(seed, 1), ..failed(Verdict::Same, None) }
     }
 

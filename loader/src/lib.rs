@@ -34,6 +34,9 @@ mod image;
 mod kernarg;
 mod kernel;
 mod lines;
+#[cfg(test)]
+#[path = "../tests/data/message_pack.rs"]
+mod message_pack;
 pub mod print;
 mod program;
 

@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used)] // Helpers of tests panic as tests do.
 
 #[path = "data/elf_file.rs"]
+#[allow(dead_code)]
 mod elf_file;
 #[path = "data/line_program.rs"]
 mod line_program;

@@ -125,7 +125,9 @@ fn notes_are_as_long_as_the_file_at_most() {
 fn a_file_has_4096_kernels_at_most() {
     let with = |count: usize| {
         let mut file = ElfFile::with_kernel();
-        (1..count).for_each(|index| file.symbol(&format!("{index}.kd"), RODATA, 0, 1));
+        for index in 1..count {
+            file.symbol(&format!("{index}.kd"), RODATA, 0, 1);
+        }
         Program::parse(&file.bytes())
     };
     assert_eq!(with(4096).unwrap().kernels().len(), 4096);

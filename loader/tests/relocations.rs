@@ -6,7 +6,7 @@
 #[allow(dead_code)]
 mod elf_file;
 
-use elf_file::{ALLOC, Content, EXECUTE, ElfFile, Load, NOBITS, PROGBITS, RELA, RODATA, TEXT, WRITE};
+use elf_file::{ALLOC, Content, EXECUTE, ElfFile, KERNEL, Load, NOBITS, PROGBITS, RELA, RODATA, TEXT, WRITE};
 use zrt_loader::{BaseRelocation, LoadError, Program};
 
 /// Section index of absolute symbols.
@@ -288,8 +288,7 @@ fn symbols_are_named_places_in_the_image() {
     }
     file.symbol_at(0, TEXT, 0, 0);
     // The code of the kernel as far as it reaches, and more.
-    let bytes = 24 + 16;
-    file.symbols[bytes..bytes + 8].copy_from_slice(&1000u64.to_le_bytes());
+    file.place_symbol(KERNEL, 0, 1000);
     let program = Program::parse(&file.bytes()).unwrap();
     let symbols: Vec<_> = program
         .symbols()
@@ -328,9 +327,7 @@ fn the_length_of_code_ends_with_its_segment() {
         let mut file = ElfFile::with_kernel();
         file.sections[TEXT].content = Content::Own(vec![0; 512]);
         // The descriptor follows the code, whose second half it names.
-        let entry = file.symbols.len() - 48;
-        file.symbols[entry + 8..entry + 16].copy_from_slice(&256u64.to_le_bytes());
-        file.symbols[entry + 16..entry + 24].copy_from_slice(&stated.to_le_bytes());
+        file.place_symbol(KERNEL, 256, stated);
         let program = Program::parse(&file.bytes()).unwrap();
         let kernel = program.kernel("k").unwrap();
         assert_eq!((kernel.entry_offset, kernel.code_bytes), (256, expected), "{stated}");

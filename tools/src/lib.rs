@@ -53,3 +53,6 @@ mod double_object;
 #[path = "../../loader/tests/data/elf_file.rs"]
 #[allow(dead_code)]
 mod elf_file;
+#[cfg(test)]
+#[path = "../../loader/tests/data/message_pack.rs"]
+mod message_pack;

@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use zrt_bringup::DeviceChoice;
 use zrt_engine::activations::Activations;
 use zrt_engine::kv_format::KvFormat;
-use zrt_engine::memory_plan::{step_weight_bytes, step_weight_bytes_of};
+use zrt_engine::memory_plan::step_weight_bytes_of;
 use zrt_engine::sampling::SamplingOptions;
 use zrt_engine::session::{Event, Mode, Request, Session, SessionError, SessionOptions};
 
@@ -249,7 +249,8 @@ fn run(
         let waves = evidence.wave_instructions.filter(|_| mode == Mode::Mega)?;
         Some((spins * look) as f64 / waves.max(1) as f64)
     };
-    let step_weight_bytes = step_weight_bytes(&loaded.model);
+    let weights = step_weight_bytes_of(&loaded.model, &placement);
+    let step_weight_bytes = weights.vram + weights.host;
     Ok(SessionRecord {
         build_commit: env!("ZRT_BUILD_COMMIT"),
         model_filename: loaded.filename.clone(),
@@ -283,7 +284,7 @@ fn run(
         packets: evidence.packets,
         doorbells: evidence.doorbells,
         step_weight_bytes,
-        step_host_weight_bytes: step_weight_bytes_of(&loaded.model, &placement).host,
+        step_host_weight_bytes: weights.host,
         weight_bytes_per_token: step_weight_bytes * steps / tokens.max(1),
         wave_instructions: evidence.wave_instructions,
         spins,

@@ -94,6 +94,17 @@ impl Level {
         }
     }
 
+    /// The instructions that it has more than the baseline, for people; `None` if there are none.
+    pub fn instructions(self) -> Option<&'static str> {
+        match self.0 {
+            Kind::Baseline => None,
+            #[cfg(target_arch = "x86_64")]
+            Kind::Avx2 => Some("AVX2 with FMA"),
+            #[cfg(target_arch = "x86_64")]
+            Kind::Avx512 => Some("AVX-512"),
+        }
+    }
+
     /// Binds an operation to this level.
     pub fn bind<O: Operation>(self) -> Executor {
         self.bind_either::<O, O>()
@@ -367,6 +378,8 @@ mod tests {
         let names: Vec<_> = Level::supported().into_iter().map(Level::name).collect();
         assert!(["avx512", "avx2", "baseline"].ends_with(&names), "{names:?}");
         assert_eq!((Level::supported().last(), Level::BASELINE.name()), (Some(&Level::BASELINE), "baseline"));
+        let instructions: Vec<_> = Level::supported().into_iter().map(Level::instructions).collect();
+        assert!([Some("AVX-512"), Some("AVX2 with FMA"), None].ends_with(&instructions), "{instructions:?}");
     }
 
     /// A half holds 16 bits; what is above them in the result does not come in.

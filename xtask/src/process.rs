@@ -78,15 +78,17 @@ pub fn cargo() -> Command {
 }
 
 /// What cargo says of the workspace at `root`: its members, without what they depend on elsewhere. What else it says is
-/// shown when it has ended.
+/// shown, or is part of the error.
 pub fn cargo_metadata(root: &Path) -> Result<serde_json::Value, Box<dyn std::error::Error>> {
     let mut command = cargo();
     command.args(["metadata", "--locked", "--no-deps", "--format-version", "1"]).current_dir(root);
     let limits = Limits { time: METADATA_LIMIT, memory_bytes: u64::MAX };
     let said = listen_once(&mut command, &std::env::temp_dir(), limits)?;
-    eprint!("{}", said.errors);
     match said.ended.failure() {
-        None => Ok(serde_json::from_str(&said.output)?),
+        None => {
+            eprint!("{}", said.errors);
+            Ok(serde_json::from_str(&said.output)?)
+        }
         Some(reason) => Err(format!("cargo metadata: {reason}: {}", said.errors).into()),
     }
 }
@@ -146,7 +148,7 @@ pub fn listen(command: &mut Command, kept: &Path, limits: Limits) -> std::io::Re
     Ok(Said { ended, output: read(output)?, errors: read(errors)? })
 }
 
-/// [`listen`] by way of files in a folder that nobody else has, and that are gone afterwards.
+/// [`listen`] by way of files of its own in `folder`, which are gone afterwards.
 fn listen_once(command: &mut Command, folder: &Path, limits: Limits) -> std::io::Result<Said> {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let name = format!("zrt-listen-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));

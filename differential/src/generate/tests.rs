@@ -387,7 +387,7 @@ fn visit_all(mut see: impl FnMut(&Statement, usize, usize)) {
     }
 }
 
-/// In halves of sixteenths outside of others, of twelfths at the innermost place.
+/// So many of 32 outside of others and inside of one, so many of 24 at the innermost place.
 #[test]
 fn statements_have_their_weights_at_each_depth() {
     let mut seen = [(); 3].map(|()| Seen::default());

@@ -4,7 +4,9 @@
 #[path = "../../../loader/tests/data/elf_file.rs"]
 pub mod elf_file;
 
-use elf_file::{ALLOC, Content, EXECUTE, ElfFile, PROGBITS, descriptor};
+use elf_file::{
+    ALLOC, ARGUMENTS, Content, DISPATCH_PACKET, DYNAMIC_STACK, EXECUTE, ElfFile, PROGBITS, descriptor_with,
+};
 
 /// Length of a kernel descriptor.
 const DESCRIPTOR_BYTES: usize = 64;
@@ -45,19 +47,14 @@ pub fn object(kernels: usize, code: &[u32], needs: Needs) -> Vec<u8> {
 
 /// Adds a symbol with a kind and a length.
 pub fn symbol(file: &mut ElfFile, name: &str, section: usize, value: u64, (kind, bytes): (u8, u64)) {
-    file.symbol(name, section, value, kind);
-    let size_at = file.symbols.len() - 8;
-    file.symbols[size_at..].copy_from_slice(&bytes.to_le_bytes());
+    let index = file.symbol(name, section, value, kind);
+    file.place_symbol(index, value, bytes);
 }
 
 fn described(entry: i64, needs: Needs) -> [u8; DESCRIPTOR_BYTES] {
-    let mut bytes = descriptor(entry);
-    let user_sgprs = if needs.has_packet { 4 } else { 2 };
-    let mut put = |at: usize, word: u32| bytes[at..at + 4].copy_from_slice(&word.to_le_bytes());
-    put(0, needs.lds_bytes);
-    put(4, needs.scratch_bytes);
-    put(52, u32::from(needs.scratch_bytes > 0) | user_sgprs << 1 | 1 << 7);
-    // Wave32, and which addresses the registers hold.
-    put(56, 1 << 10 | 1 << 3 | u32::from(needs.has_dynamic_stack) << 11 | u32::from(needs.has_packet) << 1);
+    let stack = if needs.has_dynamic_stack { DYNAMIC_STACK } else { 0 };
+    let packet = if needs.has_packet { DISPATCH_PACKET } else { 0 };
+    let mut bytes = descriptor_with(entry, needs.scratch_bytes, ARGUMENTS | stack | packet);
+    bytes[..4].copy_from_slice(&needs.lds_bytes.to_le_bytes());
     bytes
 }

@@ -245,7 +245,7 @@ proptest! {
     }
 }
 
-/// No allocator has 2^63 bytes.
+/// `Vec` refuses more than `isize::MAX` bytes.
 #[test]
 fn values_that_find_no_room_are_an_error_that_says_how_many_bytes() {
     let error = room::<u64>("lines", 1 << 60).unwrap_err();

@@ -207,6 +207,7 @@ fn address_space(name: &str) -> Option<AddressSpace> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::message_pack::{list, map, number, text};
 
     #[test]
     fn the_note_is_found_behind_others() {
@@ -240,24 +241,6 @@ mod tests {
         assert_eq!(hidden("hidden_global_offset_x"), Hidden::GlobalOffset(0));
         assert_eq!(hidden("hidden_heap_v1"), Hidden::Null("hidden_heap_v1".into()));
         assert_eq!(value_kind("sampler"), Ok(ValueKind::Object("sampler".into())));
-    }
-
-    fn text(text: &str) -> Vec<u8> {
-        [&[0xDA][..], &(text.len() as u16).to_be_bytes(), text.as_bytes()].concat()
-    }
-
-    fn number(number: u32) -> Vec<u8> {
-        [&[0xCE][..], &number.to_be_bytes()].concat()
-    }
-
-    fn list(values: &[Vec<u8>]) -> Vec<u8> {
-        [&[0xDD][..], &(values.len() as u32).to_be_bytes(), &values.concat()].concat()
-    }
-
-    fn map(entries: &[(&str, Vec<u8>)]) -> Vec<u8> {
-        let mut bytes = vec![0x80 | entries.len() as u8];
-        entries.iter().for_each(|(key, value)| bytes.extend([text(key), value.clone()].concat()));
-        bytes
     }
 
     fn note(kernels: &[Vec<u8>]) -> Result<Vec<KernelMetadata>, LoadError> {

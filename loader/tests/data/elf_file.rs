@@ -57,9 +57,19 @@ pub const WRITE: u64 = 1;
 pub const ALLOC: u64 = 2;
 pub const EXECUTE: u64 = 4;
 pub const COMPRESSED: u64 = 0x800;
+/// Length of a symbol.
+const SYMBOL_BYTES: usize = 24;
+/// Bits of a descriptor's properties (LLVM's "User Guide for AMDGPU Backend", kernel descriptor): `s[0:1]` and the
+/// following pairs hold addresses of these, in the order of the bits; more scratch may be needed, for calls.
+pub const DISPATCH_PACKET: u16 = 1 << 1;
+pub const ARGUMENTS: u16 = 1 << 3;
+pub const DISPATCH_ID: u16 = 1 << 4;
+pub const DYNAMIC_STACK: u16 = 1 << 11;
 /// Index of `.text` and `.rodata` in a file of [`ElfFile::with_kernel`].
 pub const TEXT: usize = 1;
 pub const RODATA: usize = 2;
+/// Index of the symbol `k` in such a file.
+pub const KERNEL: usize = 1;
 /// Length of the code of the kernel of [`ElfFile::with_kernel`], in bytes.
 pub const CODE_BYTES: usize = 256;
 
@@ -82,7 +92,7 @@ impl ElfFile {
             flags: 0x4E,
             abi_version: 3,
             names: vec![0],
-            symbols: vec![0; 24],
+            symbols: vec![0; SYMBOL_BYTES],
             strings: vec![0],
         }
     }
@@ -110,12 +120,20 @@ impl ElfFile {
         self.sections.len() - 1
     }
 
-    /// Adds a global symbol of a type (0 for a label, 1 data, 2 function).
-    pub fn symbol(&mut self, name: &str, section: usize, value: u64, kind: u8) {
+    /// Adds a global symbol of a type (0 for a label, 1 data, 2 function). Returns its index.
+    pub fn symbol(&mut self, name: &str, section: usize, value: u64, kind: u8) -> usize {
         let name_at = self.strings.len() as u32;
         self.strings.extend_from_slice(name.as_bytes());
         self.strings.push(0);
         self.symbol_at(name_at, section, value, kind);
+        self.symbols.len() / SYMBOL_BYTES - 1
+    }
+
+    /// Gives a symbol another value, and a length.
+    pub fn place_symbol(&mut self, index: usize, value: u64, bytes: u64) {
+        let entry = &mut self.symbols[SYMBOL_BYTES * index..][..SYMBOL_BYTES];
+        entry[8..16].copy_from_slice(&value.to_le_bytes());
+        entry[16..24].copy_from_slice(&bytes.to_le_bytes());
     }
 
     /// The same with the offset of its name.
@@ -221,12 +239,20 @@ impl ElfFile {
 
 /// A descriptor of wave32 with the arguments in s[0:1], whose code begins `entry` bytes after it.
 pub fn descriptor(entry: i64) -> [u8; 64] {
+    descriptor_with(entry, 0, ARGUMENTS)
+}
+
+/// The same with so much scratch for a lane, and these properties.
+pub fn descriptor_with(entry: i64, scratch_bytes: u32, properties: u16) -> [u8; 64] {
     let mut bytes = [0; 64];
+    bytes[4..8].copy_from_slice(&scratch_bytes.to_le_bytes());
     bytes[16..24].copy_from_slice(&entry.to_le_bytes());
-    // RSRC1 as compilers write it, two user SGPRs, wave32 with the argument pointer.
+    // RSRC1 as compilers write it; RSRC2: scratch, user SGPRs, the workgroup's id; wave32.
     bytes[48..52].copy_from_slice(&0x600F_0001u32.to_le_bytes());
-    bytes[52..56].copy_from_slice(&(2u32 << 1 | 1 << 7).to_le_bytes());
-    bytes[56..60].copy_from_slice(&(1u32 << 10 | 1 << 3).to_le_bytes());
+    let user_sgprs = 2 * (properties & (DISPATCH_PACKET | ARGUMENTS | DISPATCH_ID)).count_ones();
+    let rsrc2 = u32::from(scratch_bytes > 0) | user_sgprs << 1 | 1 << 7;
+    bytes[52..56].copy_from_slice(&rsrc2.to_le_bytes());
+    bytes[56..58].copy_from_slice(&(1 << 10 | properties).to_le_bytes());
     bytes
 }
 

@@ -178,7 +178,7 @@ fn load(device: &mut Device, sequence: &Sequence<'_>, resident: &mut Resident) -
         })?;
         let ready = device.prepare_launch(&LaunchParameters {
             name: &kernel.name,
-            entry: resident.entry(dispatch, kernel),
+            entry: resident.entry(dispatch, kernel).ok_or_else(|| no_kernel(dispatch))?,
             rsrc1: words.rsrc1,
             rsrc2: words.rsrc2,
             rsrc3: words.rsrc3,
@@ -252,7 +252,7 @@ fn record(
         let ready = resident.kernels.iter().find(|(of, _)| is_same_kernel(of, dispatch));
         let (_, ready) = ready.ok_or_else(|| no_kernel(dispatch))?;
         let (segment_va, packet_va) = (arguments.va.0 + segment_at as u64, arguments.va.0 + packet_at as u64);
-        let object_va = resident.entry(dispatch, kernel).0;
+        let object_va = resident.entry(dispatch, kernel).ok_or_else(|| no_kernel(dispatch))?.0;
         let packet = kernel.dispatch_packet(&dispatch.geometry, segment_va, object_va);
         bytes[segment_at..segment_at + segment.len()].copy_from_slice(&segment);
         bytes[packet_at..packet_at + packet.len()].copy_from_slice(&packet);

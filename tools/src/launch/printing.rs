@@ -219,7 +219,7 @@ mod tests {
         assert_eq!(packets(0, u64::MAX), Some(2), "at least");
     }
 
-    /// What a launch of one wave with one implicit argument has, on a device that has to stay as long.
+    /// What a launch of one wave with one implicit argument has, and its device, which must outlive it.
     fn printing_of(argument: &str) -> (Device, Printing) {
         let options = OpenOptions { self_test: false, ..OpenOptions::default() };
         let mut device = zrt_bringup::open(DeviceChoice::Virtual, &options).unwrap();

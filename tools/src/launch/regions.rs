@@ -11,6 +11,7 @@ use super::sequence::{Action, Content, Sequence};
 use std::collections::BTreeSet;
 use zrt_device::{Buffer, Code};
 use zrt_loader::{Image, Segment};
+use zrt_mem::GpuVa;
 use zrt_vgpu::VirtualGpu;
 
 /// Where an array without a length may begin: the largest alignment of its elements.
@@ -34,7 +35,7 @@ pub(super) fn name(gpu: &VirtualGpu, sequence: &Sequence<'_>, resident: &Residen
     gpu.silence_host(!resident.printing.has_calls());
     for (dispatch, ready) in &resident.kernels {
         let Some(kernel) = sequence.kernel(dispatch) else { continue };
-        let entry = resident.entry(dispatch, kernel).0;
+        let Some(GpuVa(entry)) = resident.entry(dispatch, kernel) else { continue };
         if let Some(scratch) = ready.scratch() {
             gpu.watch_private_region(&format!("the scratch of {}", kernel.name), scratch.va.0, scratch.len.0);
         }

@@ -40,10 +40,10 @@ impl Resident {
         self.buffers.get(buffer).map_or(GpuVa(0), |buffer| buffer.va)
     }
 
-    /// The first instruction of a launch's kernel, once its code is loaded.
-    pub fn entry(&self, dispatch: &Dispatch, kernel: &Kernel) -> GpuVa {
-        let code_va = self.codes[dispatch.program].as_ref().map_or(0, |code| code.va().0);
-        GpuVa(code_va + kernel.entry_offset)
+    /// The first instruction of a launch's kernel; `None` if its code is not loaded.
+    pub fn entry(&self, dispatch: &Dispatch, kernel: &Kernel) -> Option<GpuVa> {
+        let code = self.codes.get(dispatch.program)?.as_ref()?;
+        Some(GpuVa(code.va().0 + kernel.entry_offset))
     }
 
     /// The action that launched a wave by a packet.

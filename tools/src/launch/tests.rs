@@ -4,6 +4,7 @@ use super::labels::null_services;
 use super::resident::Resident;
 use super::sequence::scratch_bytes;
 use super::*;
+use zrt_bringup::VirtualOptions;
 use zrt_loader::{Argument, Arguments, DynamicLds, Hidden, RawOptions, ValueKind};
 use zrt_mem::GpuVa;
 
@@ -53,6 +54,19 @@ fn sequence(lengths: &[u64], actions: Vec<Action>) -> Sequence<'static> {
         pauses: None,
         placement: None,
     }
+}
+
+/// Words that are read, and the number of the action that reads them.
+type Read = (usize, Vec<u32>);
+
+/// What a sequence reports, and what it reads.
+fn run_with(sequence: &Sequence<'_>, options: &OpenOptions) -> (Result<Report, LaunchError>, Vec<Read>) {
+    let mut reads = Vec::new();
+    let report = run_sequence(sequence, DeviceChoice::Virtual, options, &mut |seen| {
+        let Seen::Read { action, bytes } = seen else { return };
+        reads.push((action, bytes.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect()));
+    });
+    (report, reads)
 }
 
 /// The complaint about an action on buffers of 8 and 4 bytes; empty if it is accepted.
@@ -303,6 +317,16 @@ fn what_was_running_is_called_by_its_label() {
     assert_eq!(work(0..2, Some(1)), "kernel b");
     assert_eq!(work(2..2, None), "the sequence");
     assert_eq!(work(3..3, None), "the sequence");
+}
+
+/// An offset alone is no address.
+#[test]
+fn a_kernel_without_loaded_code_has_no_entry() {
+    let kernel = Kernel { entry_offset: 0x100, ..double().kernels()[0].clone() };
+    for codes in [Vec::new(), vec![None]] {
+        let resident = Resident { codes, ..Resident::default() };
+        assert_eq!(resident.entry(&dispatch("k", Vec::new()), &kernel), None);
+    }
 }
 
 /// Only what happens on a device is not the request's fault.

@@ -244,6 +244,7 @@ fn run(
 mod tests {
     use super::*;
     use crate::prediction::shapes::{QWEN3_0_6B_BF16, QWEN3_8B_Q4_K_M, RELEASES, Shape};
+    use zrt_engine::weights::WeightClass;
 
     /// Lines that the products of a step touch, for each line that their weights have.
     fn lines_of_products(shape: Shape, activations: Activations, slots: u32) -> f64 {
@@ -328,9 +329,21 @@ mod tests {
         assert!((256.0 * 12.0..256.0 * (12.0 + 32.0)).contains(&one), "{one}");
     }
 
-    /// Whether a row, or a band of rows, has a single unit of a task.
-    fn is_single(task: &Task, units: &TaskUnits) -> bool {
-        task.header.units >> units.joined_log2 < 2
+    /// By hand, of the model that is built in, whatever the rows of a step: whether a unit of a task belongs to a row,
+    /// and whether a row, or a band of rows, has a single unit. Its keys and values have 128 elements each, which are
+    /// one unit of a product; its products are otherwise larger.
+    fn units_by_hand(sampled: &Sampled<'_>, task: &Task) -> (bool, bool) {
+        let operation = task.instruction.map(|index| &sampled.plan.instructions[index].node.operation);
+        let weight = operation.and_then(Operation::weight).map(|weight| weight.class);
+        let is_short = matches!(weight, Some(WeightClass::Key | WeightClass::Value));
+        match task.kernel {
+            "embed_q6_k" | "rms_norm" | "qk_norm" | "rope_halves" | "kv_write_f32" | "sample" => (true, true),
+            "attention_f32" | "swiglu" => (true, false),
+            "boundary" => (false, true),
+            "matmul_q4_0" | "matmul_q4_0_a8" => (false, is_short),
+            "matmul_q6_k" | "matmul_q6_k_a8" => (false, false),
+            other => panic!("{other}"),
+        }
     }
 
     /// What a launch costs in the made-up samples below, and a unit for each row that it works on.
@@ -338,7 +351,12 @@ mod tests {
     const ROW: f64 = 7.0;
 
     /// Samples that have been taken already: of a task's own rows or band, and of one and two rows of a decoding step.
-    fn made_up(sampled: &Sampled<'_>, tasks: &[Task], groups: u32) -> Samples {
+    fn made_up(
+        sampled: &Sampled<'_>,
+        tasks: &[Task],
+        groups: u32,
+        is_single: impl Fn(&Task) -> bool,
+    ) -> Samples {
         let mut samples = Samples::default();
         let position = sampled.position();
         for task in tasks {
@@ -349,7 +367,7 @@ mod tests {
             };
             let few = |slots| StepRows::Decode { slots, position };
             // Rows are compared only if none has several units: others would be run, and have no such counts.
-            let of_rows = if is_single(task, &units) { (few(2), 1) } else { (few(1), 2) };
+            let of_rows = if is_single(task) { (few(2), 1) } else { (few(1), 2) };
             for (rows, count) in [(own, 1), (few(1), 1), of_rows] {
                 let instruction = task.instruction.map(|index| &sampled.plan.instructions[index]);
                 let key = Key {
@@ -381,11 +399,10 @@ mod tests {
             for activations in [Activations::F32, Activations::A8] {
                 let sampled = Sampled::new(&model, 512, rows, activations, KvFormat::F32).unwrap();
                 let tasks = sampled.tasks().unwrap();
-                let mut samples = made_up(&sampled, &tasks[1..], 128);
+                let mut samples = made_up(&sampled, &tasks[1..], 128, |task| units_by_hand(&sampled, task).1);
                 for (index, task) in tasks.iter().enumerate().skip(1) {
                     let units = TaskUnits::of(task, rows, 128);
-                    let is_single = is_single(task, &units);
-                    let (path, expected) = match (units.is_of_a_row, is_single) {
+                    let (path, expected) = match units_by_hand(&sampled, task) {
                         (true, _) => (0, ROW),
                         (false, false) => (1, ROW * f64::from(units.rows_of_unit)),
                         (false, true) => (2, LAUNCH + ROW * f64::from(units.rows_of_unit)),
@@ -414,7 +431,7 @@ mod tests {
         tasks[0].header.units = 2;
         let units = TaskUnits::of(&tasks[0], rows, 128);
         assert_eq!((units.is_of_a_row, units.joined_log2, units.total), (true, 1, 512));
-        let unit = made_up(&sampled, &tasks, 128).unit(&sampled, (&tasks[0], 1), 128).unwrap();
+        let unit = made_up(&sampled, &tasks, 128, |_| true).unit(&sampled, (&tasks[0], 1), 128).unwrap();
         assert_eq!(unit.scalar, ROW);
     }
 
@@ -425,7 +442,9 @@ mod tests {
         let rows = StepRows::Decode { slots: 8, position: 511 };
         let sampled = Sampled::new(&model, 512, rows, Activations::A8, KvFormat::F32).unwrap();
         let tasks = sampled.tasks().unwrap();
-        let step = made_up(&sampled, &tasks[1..], 96).step(&sampled, 96).unwrap();
+        let step = made_up(&sampled, &tasks[1..], 96, |task| units_by_hand(&sampled, task).1)
+            .step(&sampled, 96)
+            .unwrap();
         assert_eq!((step.groups, step.groups_per_compute_unit, step.waves_per_group), (96, 2.0, 8.0));
         assert_eq!((step.tasks[0].unit, step.tasks[0].units), (Work::default(), 0));
         assert_eq!(step.tasks.len(), tasks.len());

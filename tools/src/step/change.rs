@@ -37,7 +37,7 @@ impl<R: BufRead, W: Write> Stepper<R, W> {
             Registers::M0 | Registers::Mode if high.is_some() => {
                 return Ok(Outcome::Complain("it has 32 bits".to_owned()));
             }
-            Registers::M0 => wave.scalar[M0] = low,
+            Registers::M0 => wave.scalar[usize::from(M0)] = low,
             Registers::Mode => wave.mode = low,
             Registers::Scalar(first, last) => {
                 let count = usize::from(last - first) + 1;

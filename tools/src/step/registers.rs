@@ -20,7 +20,7 @@ impl<R: BufRead, W: Write> Stepper<R, W> {
             wave.scalar_pair(EXEC_LO),
             wave.scalar_pair(VCC_LO),
             u8::from(wave.scc),
-            wave.scalar[M0],
+            wave.scalar[usize::from(M0)],
             wave.mode
         )?;
         let scalars: Vec<String> =

@@ -87,7 +87,7 @@ impl<R: BufRead, W: Write> Stepper<R, W> {
                     Registers::Exec => writeln!(self.output, "exec = {:#018x}", wave.scalar_pair(EXEC_LO)),
                     Registers::Vcc => writeln!(self.output, "vcc = {:#018x}", wave.scalar_pair(VCC_LO)),
                     Registers::Scc => writeln!(self.output, "scc = {}", u8::from(wave.scc)),
-                    Registers::M0 => writeln!(self.output, "m0 = {:#010x}", wave.scalar[M0]),
+                    Registers::M0 => writeln!(self.output, "m0 = {:#010x}", wave.scalar[usize::from(M0)]),
                     _ => writeln!(self.output, "mode = {:#04x}", wave.mode),
                 }?;
                 return Ok(Outcome::Stay);

@@ -296,7 +296,8 @@ fn vcc_is_watched_alone() {
     assert_eq!(found[4], "vcc = 0x0000000200000000\n");
 }
 
-/// The same code: M0 lies before EXEC, and VCC is far from it. A wave32 has a register above its 32 lanes' bits.
+/// The same code: the instructions before and after the one that writes exec_hi write registers beside EXEC and far
+/// from it, and stop nothing. EXEC has 64 bits in a wave32, too.
 #[test]
 fn exec_is_watched_alone() {
     let words = [0xbefd_0081, 0xbeff_0083, 0xbeeb_0082, 0xbf80_0000, 0xbfb0_0000];

@@ -169,7 +169,7 @@ fn read(subject: &Subject, stop: &mut Stop<'_>) -> Option<Vec<u8>> {
                 Registers::Exec => return Some(wave.scalar_pair(EXEC_LO).to_le_bytes().into()),
                 Registers::Vcc => return Some(wave.scalar_pair(VCC_LO).to_le_bytes().into()),
                 Registers::Scc => vec![wave.scc.into()],
-                Registers::M0 => vec![wave.scalar[M0]],
+                Registers::M0 => vec![wave.scalar[usize::from(M0)]],
                 Registers::Mode => vec![wave.mode],
             };
             Some(words.iter().flat_map(|word| word.to_le_bytes()).collect())

@@ -5,7 +5,7 @@ use zrt_vgpu::check::debug::Stop;
 
 /// Operand codes (instruction set reference §2).
 pub(super) const VCC_LO: u8 = 106;
-pub(super) const M0: usize = 125;
+pub(super) const M0: u8 = 125;
 pub(super) const EXEC_LO: u8 = 126;
 /// Lanes of a half of a wave64.
 pub(super) const HALF_LANES: usize = 32;

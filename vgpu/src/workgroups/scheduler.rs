@@ -408,7 +408,7 @@ impl Shared {
             }
             worker.memory.release();
             if !self.spin_for_work() {
-                self.sleep();
+                self.sleep(Duration::from_millis(SLEEP_MS_MAX));
             }
         }
     }
@@ -430,13 +430,13 @@ impl Shared {
         }
     }
 
-    fn sleep(&self) {
+    /// Waits until somebody wakes the worker, at most for `limit`.
+    fn sleep(&self, limit: Duration) {
         let mut state = self.lock();
         if self.has_available() || self.stop.load(Ordering::Acquire) {
             return;
         }
         state.sleepers += 1;
-        let limit = Duration::from_millis(SLEEP_MS_MAX);
         let (mut state, _) = self.wake.wait_timeout(state, limit).unwrap_or_else(PoisonError::into_inner);
         state.sleepers -= 1;
     }

@@ -43,14 +43,20 @@ fn open_under(kernel: Option<KernelRelease>) -> Client {
     client
 }
 
-/// The rules of the findings so far.
-fn rules(client: &Client) -> Vec<String> {
+/// One field of each finding so far.
+fn findings(client: &Client, field: &str) -> Vec<String> {
     let text = client.text("findings");
-    let rule = |line: &str| {
-        let (_, rest) = line.split_once("\"rule\":\"").unwrap();
+    let name = format!("\"{field}\":\"");
+    let value = |line: &str| {
+        let (_, rest) = line.split_once(&name).unwrap();
         rest.split_once('"').unwrap().0.to_owned()
     };
-    text.lines().map(rule).collect()
+    text.lines().map(value).collect()
+}
+
+/// The rules of the findings so far.
+fn rules(client: &Client) -> Vec<String> {
+    findings(client, "rule")
 }
 
 /// A device with a queue, a buffer on which a store kernel and a triple kernel run, and a fence.
@@ -357,14 +363,11 @@ fn private_memory_that_a_kernel_does_not_declare_is_out_of_bounds() {
             bench.queue.submit(&stream);
             bench.client.wait_for_fault(&["kind=wave", "scratch access"]);
         }
-        let text = bench.client.text("findings");
-        let found: Vec<_> = text.lines().filter_map(|line| line.split("\"what\":\"").nth(1)).collect();
-        let found: Vec<_> = found.iter().filter_map(|rest| rest.split('"').next()).collect();
-        assert_eq!(found, Vec::from_iter(expected.as_deref()), "{declared:?} {offset}");
+        assert_eq!(findings(&bench.client, "what"), Vec::from_iter(expected), "{declared:?} {offset}");
     }
 }
 
-/// GL2 has the line, and the command processor writes past it.
+/// GL2 has the line. A write to memory also changes GL2's copy: a **model**.
 #[test]
 fn what_a_packet_writes_is_met_by_waves_without_an_invalidation_of_gl2() {
     let mut bench = Bench::new();

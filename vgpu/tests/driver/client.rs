@@ -62,6 +62,11 @@ impl Buffer {
     pub fn view(&self) -> &SharedView {
         self.mapping.as_ref().unwrap().view()
     }
+
+    /// Stores words at its beginning.
+    pub fn fill(&self, words: &[u32]) {
+        words.iter().enumerate().for_each(|(index, word)| self.view().store_u32(index * 4, *word));
+    }
 }
 
 /// Fields of CREATE_QUEUE as the client fills them.

@@ -45,9 +45,7 @@ fn indirect_buffers_end_where_they_say_and_do_not_nest() {
     ] {
         let client = Client::open();
         let code = client.buffer(4096);
-        for (index, dword) in dwords.iter().enumerate() {
-            code.view().store_u32(index * 4, *dword);
-        }
+        code.fill(&dwords);
         let mut queue = Queue::new(&client, 4096);
         queue.submit(&indirect(code.va, dwords.len() as u32));
         client.wait_for_fault(&["kind=packet", message, "indirect buffer"]);
@@ -171,7 +169,7 @@ fn code_in_system_memory_runs_on_a_board_that_does_not_see_code_in_vram() {
     let planted = FaultInjection { planted: Some(PlantedFault::CodeNotVisible), ..FaultInjection::default() };
     let client = Client::open_injected(planted);
     let (seen, hidden) = (client.buffer(4096), code(&client, &STORE));
-    STORE.iter().enumerate().for_each(|(index, word)| seen.view().store_u32(index * 4, *word));
+    seen.fill(&STORE);
     let data = client.buffer(4096);
     let mut queue = Queue::new(&client, 4096);
     let mut stream = dispatch(seen.va, data.va, 1);

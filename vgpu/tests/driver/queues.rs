@@ -138,9 +138,9 @@ fn a_disabled_queue_waits_and_an_enabled_one_goes_on() {
     }
 }
 
-/// Queues are served in turns: after two fences of another queue, each has had its own.
+/// Queues are served in turns: when two fences of one queue have passed, every other queue has had a turn.
 #[test]
-fn a_queue_that_is_made_with_a_percentage_of_0_waits_for_another() {
+fn a_queue_that_is_made_with_a_percentage_of_0_waits_until_it_gets_a_higher_one() {
     let client = Client::open_under(KernelRelease::Newest);
     let (fields, buffers) = Queue::fields(&client, 4096);
     let mut queue = Queue::from_parts(&client, CreateQueue { percentage: 0, ..fields }, buffers);

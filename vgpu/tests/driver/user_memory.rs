@@ -21,13 +21,19 @@ fn lend(client: &Client, pages: &Mapping) -> u64 {
     handle
 }
 
-#[test]
-fn both_sides_see_the_same_bytes() {
+/// A client that has lent its own pages to the GPU: with their place and the object's handle.
+fn lent() -> (Client, Reservation, Mapping, u64) {
     let client = Client::open();
     let place = Reservation::new(8192, 4096).unwrap();
     let pages = own_pages(&place);
-    let va = pages.address();
     let handle = lend(&client, &pages);
+    (client, place, pages, handle)
+}
+
+#[test]
+fn both_sides_see_the_same_bytes() {
+    let (client, _place, pages, handle) = lent();
+    let va = pages.address();
     let mut queue = Queue::new(&client, 4096);
     queue.submit(&write_data(va + 4096, 77));
     wait_value(pages.view(), 4096, 77);
@@ -45,12 +51,9 @@ fn both_sides_see_the_same_bytes() {
 
 #[test]
 fn pages_that_the_process_unmaps_are_gone_for_the_gpu_too() {
-    let client = Client::open();
-    let memory_event = client.create_event(0, 8, false).unwrap();
-    let place = Reservation::new(8192, 4096).unwrap();
-    let pages = own_pages(&place);
+    let (client, _place, pages, handle) = lent();
     let va = pages.address();
-    let handle = lend(&client, &pages);
+    let memory_event = client.create_event(0, 8, false).unwrap();
     let mut queue = Queue::new(&client, 4096);
     queue.submit(&write_data(va, 1));
     wait_value(pages.view(), 0, 1);
@@ -65,11 +68,8 @@ fn pages_that_the_process_unmaps_are_gone_for_the_gpu_too() {
 
 #[test]
 fn pages_that_the_process_maps_again_come_back() {
-    let client = Client::open();
-    let place = Reservation::new(8192, 4096).unwrap();
-    let first = own_pages(&place);
+    let (client, place, first, handle) = lent();
     let va = first.address();
-    let handle = lend(&client, &first);
     let mut queue = Queue::new(&client, 4096);
     queue.submit(&write_data(va, 1));
     wait_value(first.view(), 0, 1);
@@ -84,11 +84,8 @@ fn pages_that_the_process_maps_again_come_back() {
 
 #[test]
 fn pages_that_are_unmapped_on_the_gpu_fault_there_and_can_be_mapped_again() {
-    let client = Client::open();
-    let place = Reservation::new(8192, 4096).unwrap();
-    let pages = own_pages(&place);
+    let (client, _place, pages, handle) = lent();
     let va = pages.address();
-    let handle = lend(&client, &pages);
     let mut queue = Queue::new(&client, 4096);
     assert_eq!((client.unmap(handle), client.map(handle)), (Ok(1), Ok(1)));
     queue.submit(&write_data(va, 1));
@@ -102,11 +99,8 @@ fn pages_that_are_unmapped_on_the_gpu_fault_there_and_can_be_mapped_again() {
 /// Whether an object can be mapped has nothing to do with whether its pages are there.
 #[test]
 fn objects_without_their_pages_are_mapped_by_the_same_rules() {
-    let client = Client::open();
-    let place = Reservation::new(8192, 4096).unwrap();
-    let pages = own_pages(&place);
+    let (client, _place, pages, handle) = lent();
     let va = pages.address();
-    let handle = lend(&client, &pages);
     let (shifted, _) = client.alloc_at(va + 2048, 8192, STAGING_FLAGS, va).unwrap();
     drop(pages);
     let refused = Err(Errno::EINVAL);
@@ -122,8 +116,8 @@ fn addresses_without_pages_are_refused() {
     let va = pages.address();
     let alloc = |size: u64, user: u64| client.alloc_at(va, size, STAGING_FLAGS, user).err();
     assert_eq!(alloc(8192, 0), Some(Errno::EINVAL));
-    // The address is looked at before the length, of which there is not so much (`-EINVAL` without an offset in
-    // `amdgpu_amdkfd_gpuvm_alloc_memory_of_gpu`).
+    // That there is no address is found first (`-EINVAL` without an offset in
+    // `amdgpu_amdkfd_gpuvm_alloc_memory_of_gpu`), and only then that there is not so much memory.
     assert_eq!((alloc(40 << 30, 0), alloc(40 << 30, va)), (Some(Errno::EINVAL), Some(Errno::ENOMEM)));
     assert_eq!(alloc(4096, va + 8), Some(Errno::EINVAL));
     assert_eq!(alloc(12288, va), Some(Errno::EFAULT), "past the end");

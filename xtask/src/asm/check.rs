@@ -144,8 +144,18 @@ fn is_partly_vector_read(range: &RegisterRange) -> bool {
 
 /// True for memory instructions that take addresses, descriptors or offsets from scalar registers, or load them.
 fn uses_scalar_address(mnemonic: &str) -> bool {
-    const PREFIXES: [&str; 7] =
-        ["s_load", "s_buffer", "s_prefetch", "global_", "flat_", "scratch_", "buffer_"];
+    const PREFIXES: [&str; 10] = [
+        "s_load",
+        "s_buffer",
+        "s_prefetch",
+        "s_atc_probe",
+        "global_",
+        "flat_",
+        "scratch_",
+        "buffer_",
+        "tbuffer_",
+        "image_",
+    ];
     PREFIXES.iter().any(|prefix| mnemonic.starts_with(prefix))
 }
 
@@ -235,6 +245,13 @@ mod tests {
             (&["buffer_load_b32 v1, off, s[48:51], null"], memory),
             (&["buffer_store_b32 v1, v2, s[8:11], s79 offen"], memory),
             (&["buffer_store_b32 v1, v2, s[8:11], s80 offen"], Ok(())),
+            (&["tbuffer_load_format_x v1, off, s[48:51], null format:[BUF_FMT_32_FLOAT]"], memory),
+            (&["tbuffer_load_format_x v50, off, s[8:11], null format:[BUF_FMT_32_FLOAT]"], Ok(())),
+            (&["image_load v1, [v2, v3], s[72:79] dmask:0x1 dim:SQ_RSRC_IMG_2D"], memory),
+            (&["image_load v50, [v2, v3], s[40:47] dmask:0x1 dim:SQ_RSRC_IMG_2D"], Ok(())),
+            (&["s_atc_probe 0, s[48:49], 0x10"], memory),
+            (&["s_atc_probe_buffer 0, s[8:11], s79"], memory),
+            (&["s_atc_probe 0, s[46:47], s80"], Ok(())),
             (&["scratch_load_b32 v1, off, s50"], memory),
             (&["flat_load_b32 v1, v[2:3]"], Ok(())),
             // A load of many registers may begin before them, or end behind them.

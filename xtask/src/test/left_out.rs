@@ -114,6 +114,11 @@ pub const LEFT_OUT: &[LeftOut] = &[
         names: &["of_the_most_requests"],
         stays: "the same with 1 and 8 requests (a_step_loads_each_weight_once_for_all_requests)",
     },
+    LeftOut {
+        target: "vgpu/zrt_vgpu",
+        names: &["no_estimate_of_any_logarithm"],
+        stays: "the same of 20,000 fractions with every exponent (estimates_of_logarithms_need_no_decision)",
+    },
 ];
 
 impl Part {

@@ -1,17 +1,13 @@
 //! Code objects of a few kernels for tests, with writable data between code and descriptors.
 
-use crate::elf_file::{ALLOC, Content, EXECUTE, ElfFile, PROGBITS, WRITE, descriptor};
+use crate::elf_file::{ALLOC, ARGUMENTS, Content, EXECUTE, ElfFile, PROGBITS, WRITE, descriptor_with};
+use crate::message_pack::{list, map, number, text};
 use zrt_loader::Program;
 
 /// Distance of kernels from each other in bytes, a multiple of 256.
 pub const KERNEL_BYTES: usize = 512;
 /// Length of the writable data in bytes.
 pub const DATA_BYTES: usize = 64;
-
-/// Bits of a descriptor's properties (LLVM's "User Guide for AMDGPU Backend", kernel descriptor).
-pub const DISPATCH_PACKET: u16 = 1 << 1;
-pub const ARGUMENTS: u16 = 1 << 3;
-pub const DISPATCH_ID: u16 = 1 << 4;
 
 /// A kernel of wave32.
 #[derive(Clone, Copy)]
@@ -44,14 +40,10 @@ pub fn object(kernels: &[Small<'_>]) -> Program {
     file.section(".data", PROGBITS, ALLOC | WRITE, Content::Own(vec![0; DATA_BYTES]));
     let descriptors = (0..).zip(kernels).flat_map(|(index, kernel)| {
         let entry = KERNEL_BYTES * index;
-        let mut bytes = descriptor(entry as i64 - (descriptors_at + 64 * index) as i64);
-        bytes[4..8].copy_from_slice(&kernel.scratch_bytes.to_le_bytes());
-        // RSRC1 grants 32 vector registers; RSRC2: scratch, user SGPRs, the workgroup's id.
+        let entry = entry as i64 - (descriptors_at + 64 * index) as i64;
+        let mut bytes = descriptor_with(entry, kernel.scratch_bytes, kernel.user_data);
+        // RSRC1 grants 32 vector registers.
         bytes[48] = 3;
-        let user_sgprs = 2 * kernel.user_data.count_ones();
-        let rsrc2 = u32::from(kernel.scratch_bytes > 0) | user_sgprs << 1 | 1 << 7;
-        bytes[52..56].copy_from_slice(&rsrc2.to_le_bytes());
-        bytes[56..58].copy_from_slice(&(1 << 10 | kernel.user_data).to_le_bytes());
         bytes
     });
     let rodata = file.section(".rodata", PROGBITS, ALLOC, Content::Own(descriptors.collect()));
@@ -67,36 +59,15 @@ pub fn object(kernels: &[Small<'_>]) -> Program {
 fn metadata(kernels: &[Small<'_>]) -> Vec<u8> {
     let kernel = |kernel: &Small<'_>| {
         let argument = |(index, kind): (usize, &&str)| {
-            map(&[(".offset", number(8 * index)), (".size", number(8)), (".value_kind", text(kind))])
+            map(&[(".offset", number(8 * index as u32)), (".size", number(8)), (".value_kind", text(kind))])
         };
         let arguments: Vec<Vec<u8>> = kernel.arguments.iter().enumerate().map(argument).collect();
         map(&[
             (".symbol", text(&format!("{}.kd", kernel.name))),
-            (".kernarg_segment_size", number(8 * kernel.arguments.len())),
+            (".kernarg_segment_size", number(8 * kernel.arguments.len() as u32)),
             (".args", list(&arguments)),
         ])
     };
     let kernels: Vec<Vec<u8>> = kernels.iter().map(kernel).collect();
     map(&[("amdhsa.version", list(&[number(1), number(2)])), ("amdhsa.kernels", list(&kernels))])
-}
-
-fn number(value: usize) -> Vec<u8> {
-    assert!(value < 0x80);
-    vec![value as u8]
-}
-
-fn text(value: &str) -> Vec<u8> {
-    assert!(value.len() < 0x20);
-    [&[0xa0 | value.len() as u8], value.as_bytes()].concat()
-}
-
-fn list(values: &[Vec<u8>]) -> Vec<u8> {
-    assert!(values.len() < 0x10);
-    [vec![0x90 | values.len() as u8], values.concat()].concat()
-}
-
-fn map(entries: &[(&str, Vec<u8>)]) -> Vec<u8> {
-    assert!(entries.len() < 0x10);
-    let pairs = entries.iter().flat_map(|(key, value)| [text(key), value.clone()].concat());
-    [0x80 | entries.len() as u8].into_iter().chain(pairs).collect()
 }

@@ -1,17 +1,12 @@
 //! Sequences that run on the virtual device under the checking mode.
 
 use super::*;
-use zrt_bringup::VirtualOptions;
 
 /// What a sequence over `double` reports, and what it reads.
 fn run(sequence: &Sequence<'_>) -> (Report, Vec<(usize, Vec<u32>)>) {
     let virtual_device = VirtualOptions { check: true, profile: true, ..VirtualOptions::default() };
     let options = OpenOptions { virtual_device, ..OpenOptions::default() };
-    let mut reads = Vec::new();
-    let report = run_sequence(sequence, DeviceChoice::Virtual, &options, &mut |seen| {
-        let Seen::Read { action, bytes } = seen else { return };
-        reads.push((action, bytes.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect()));
-    });
+    let (report, reads) = run_with(sequence, &options);
     (report.unwrap(), reads)
 }
 

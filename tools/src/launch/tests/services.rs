@@ -2,11 +2,9 @@
 //!
 //! The kernels are what llvm-mc 22 makes of the text beside the words.
 
-use super::object::{
-    ARGUMENTS, DATA_BYTES, DISPATCH_ID, DISPATCH_PACKET, KERNEL_BYTES, NOTHING, Small, object,
-};
+use super::object::{DATA_BYTES, KERNEL_BYTES, NOTHING, Small, object};
 use super::*;
-use zrt_bringup::VirtualOptions;
+use crate::elf_file::{ARGUMENTS, DISPATCH_ID, DISPATCH_PACKET};
 
 /// Stores to its buffer what the packet says of the kernel's address and of its arguments, the address after the third
 /// instruction, and what its registers say of the arguments and the dispatch's number.
@@ -180,13 +178,8 @@ fn run(
     sequence.buffers.iter_mut().for_each(|one| one.content = Content::Bytes(Cow::Owned(vec![0; 128])));
     let virtual_device = VirtualOptions { check: true, ..VirtualOptions::default() };
     let options = OpenOptions { virtual_device, self_test: false, ..OpenOptions::default() };
-    let mut reads = Vec::new();
-    let report = run_sequence(&sequence, DeviceChoice::Virtual, &options, &mut |seen| {
-        if let Seen::Read { bytes, .. } = seen {
-            reads.push(bytes.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect());
-        }
-    });
-    (report, reads)
+    let (report, reads) = run_with(&sequence, &options);
+    (report, reads.into_iter().map(|(_, words)| words).collect())
 }
 
 /// The findings of one launch of kernel number 1.

@@ -36,7 +36,7 @@ struct Flag {
 }
 
 impl Flag {
-    /// The conflict with an earlier access, if any. Accesses of a wave to one location complete in order: a
+    /// The conflict with an earlier access, if any. Accesses of a wave to one flag complete in order (a **model**): a
     /// completed later access vouches for the earlier one.
     fn conflict(&self, earlier: Earlier, current: &mut Current, sites: &Sites) -> Option<Conflict> {
         let found = current.conflict(earlier, sites)?;

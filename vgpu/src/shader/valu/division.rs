@@ -94,7 +94,8 @@ impl Operation for DivisionScale {
             }
         }
         let modifiers = Packed(op.modifiers);
-        // The scaled source may be a denormal that MODE flushes; only then is a result multiplied, too.
+        // The scaled source may be a denormal that MODE flushes. Output modifiers apply only where it
+        // flushes denormal results.
         let flushes = ModeFields::SINGLE.deviates(wave.mode);
         if unusual != 0 || flushes || modifiers.clamp() {
             return division_scale(wave, op);

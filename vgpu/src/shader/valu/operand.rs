@@ -346,16 +346,6 @@ mod tests {
         assert_eq!(value(248, F64), (core::f64::consts::FRAC_1_PI * 0.5).to_bits() - 1);
     }
 
-    /// By the bits of the table of [`Packed`]: op_sel_hi, omod and widths are what plain functions may ignore.
-    #[test]
-    fn plain_functions_have_no_modifiers() {
-        let ignored = 0b111 << 10 | 0b11 << 14 | 0b1111 << 18;
-        assert!(Packed(0).is_plain() && Packed(ignored).is_plain());
-        for bit in 0..22 {
-            assert_eq!(Packed(1 << bit).is_plain(), ignored >> bit & 1 != 0, "bit {bit}");
-        }
-    }
-
     /// vccz, execz and scc have the codes 251 to 253; the two of a wave64 are about both halves of the mask.
     #[test]
     fn computed_codes_say_whether_a_mask_is_zero() {

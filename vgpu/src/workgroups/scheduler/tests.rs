@@ -4,12 +4,10 @@ use super::*;
 use crate::shader::dispatch::Dispatch;
 use crate::simd::Level;
 use crate::workgroups::DispatchTicket;
-use crate::workgroups::tests::{Buffer, Device, RSRC2, code, deterministic, parallel};
+use crate::workgroups::tests::{Buffer, Device, RSRC2, RSRC2_LDS_ALL, code, deterministic, parallel};
 use std::collections::BTreeSet;
 
 const END: [u32; 1] = [0xBFB0_0000]; // s_endpgm
-/// RSRC2 with all the LDS that a group may have, which is that of one compute unit.
-const RSRC2_LDS_ALL: u32 = RSRC2 | 128 << 15;
 
 /// A device with the scheduler of a configuration, but without its threads.
 fn device(config: &Config) -> (Device, Arc<Shared>) {
@@ -180,22 +178,17 @@ fn a_worker_keeps_eight_groups_for_reuse() {
 fn a_worker_that_sleeps_is_counted_until_work_wakes_it() {
     let (mut device, shared) = device(&parallel(0));
     let code = device.code_words(&END);
-    let is_over = AtomicBool::new(false);
-    let was_counted = std::thread::scope(|scope| {
-        scope.spawn(|| {
-            while !is_over.load(Ordering::Acquire) {
-                shared.sleep();
-            }
-        });
-        let deadline = Instant::now() + Duration::from_secs(20);
-        let mut is_counted = false;
-        while !is_counted && Instant::now() < deadline {
-            is_counted = shared.lock().sleepers == 1;
-            std::thread::yield_now();
+    let (sender, woken) = std::sync::mpsc::channel();
+    let sleeper = shared.clone();
+    // Nobody waits for its end: it sleeps for hours if nothing wakes it.
+    std::thread::spawn(move || {
+        while !sleeper.has_available() {
+            sleeper.sleep(Duration::from_secs(10_000));
         }
-        is_over.store(true, Ordering::Release);
-        submit(&device, &code, 2, 1, RSRC2);
-        is_counted
+        sender.send(()).unwrap();
     });
-    assert_eq!((was_counted, shared.lock().sleepers), (true, 0));
+    device.until("the worker sleeps", || shared.lock().sleepers == 1);
+    submit(&device, &code, 2, 1, RSRC2);
+    assert_eq!(woken.recv_timeout(Duration::from_secs(60)), Ok(()));
+    assert_eq!(shared.lock().sleepers, 0);
 }

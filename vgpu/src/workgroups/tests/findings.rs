@@ -9,9 +9,6 @@ use crate::check::memory::AllocationUse;
 use crate::config::Inspection;
 use std::sync::Mutex;
 
-/// RSRC2 with LDS of 512 bytes.
-const RSRC2_LDS: u32 = RSRC2 | 1 << 15;
-
 const CHECK: Inspection = Inspection { check: true, trusts_compilers: false, profile: false, debug: false };
 
 fn device(inspection: Inspection) -> Device {

@@ -37,6 +37,10 @@ const DEADLINE: Duration = Duration::from_secs(20);
 const RSRC1: u32 = 0x600F_0007;
 /// RSRC2 of six user SGPRs, all group ids, all work-item ids.
 pub(super) const RSRC2: u32 = 6 << 1 | 7 << 7 | 2 << 11;
+/// The same with 512 bytes of LDS.
+const RSRC2_LDS: u32 = RSRC2 | 1 << 15;
+/// The same with all the LDS that a group may have, which is that of one compute unit.
+pub(super) const RSRC2_LDS_ALL: u32 = RSRC2 | 128 << 15;
 
 /// An engine with memory.
 pub(super) struct Device {
@@ -138,7 +142,7 @@ impl Device {
     }
 
     /// Helps until the condition is true.
-    fn until(&self, what: &str, condition: impl Fn() -> bool) {
+    pub fn until(&self, what: &str, condition: impl Fn() -> bool) {
         let deadline = Instant::now() + DEADLINE;
         while !condition() {
             assert!(Instant::now() < deadline, "{what}; fault: {:?}", self.engine.take_fault());

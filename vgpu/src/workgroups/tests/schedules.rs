@@ -230,16 +230,14 @@ fn an_engine_tells_how_many_threads_it_has() {
 }
 
 #[test]
-fn an_engine_that_is_dropped_ends_its_threads_and_their_waves() {
-    for config in configs() {
-        let mut device = Device::new(config);
-        let endless = device.code(&code::ENDLESS);
-        device.submit(device.dispatch(&endless, 3, 64, &[]));
-        device.engine.help();
-        let shared = Arc::downgrade(&device.engine.shared);
-        drop(device);
-        assert_eq!(shared.strong_count(), 0, "no thread has it");
-    }
+fn an_engine_that_is_dropped_ends_its_threads() {
+    let mut device = Device::new(parallel(2));
+    let endless = device.code(&code::ENDLESS);
+    device.submit(device.dispatch(&endless, 3, 64, &[]));
+    device.engine.help();
+    let shared = Arc::downgrade(&device.engine.shared);
+    drop(device);
+    assert_eq!(shared.strong_count(), 0, "no thread has it");
 }
 
 #[test]
@@ -254,14 +252,6 @@ fn threads_run_groups_without_help() {
         std::thread::yield_now();
     }
     assert_eq!(out.view.load_u32(0), 0x11);
-}
-
-#[test]
-fn a_ticket_tells_which_program_it_is_for() {
-    let mut device = Device::new(parallel(0));
-    let code = device.code(&code::ONE_STORE);
-    let text = format!("{:?}", device.submit(device.dispatch(&code, 1, 32, &[0])));
-    assert!(text.contains(&format!("program: Program({:#x}, 4 operations)", code.va)), "{text}");
 }
 
 /// A group of sleeping waves gives up its turn at once; one that works keeps it for many of its waves' turns.

@@ -6,11 +6,6 @@ use crate::check::circles::SeenLoad;
 use crate::config::Inspection;
 use crate::shader::fault::WaveFaultKind;
 
-/// RSRC2 with LDS of 512 bytes.
-const RSRC2_LDS: u32 = RSRC2 | 1 << 15;
-/// RSRC2 with all the LDS that a group may have.
-const RSRC2_LDS_ALL: u32 = RSRC2 | 128 << 15;
-
 fn checked(seed: u64) -> Config {
     let inspection = Inspection { check: true, ..Inspection::default() };
     Config { inspection, seed, ..Config::default() }

@@ -204,7 +204,7 @@ fn what_is_too_much_is_counted() {
     assert_eq!(rig.checker.dropped_findings(), 0);
 }
 
-/// Accesses of a wave to one place complete in order.
+/// Accesses of a wave to one flag complete in order: a **model**.
 #[test]
 fn a_later_access_vouches_for_an_earlier_one_of_its_own_wave() {
     type Accesses = fn(&mut Rig);

@@ -182,7 +182,7 @@ fn lds_remembers_undefined_bits_at_any_offset_and_length() {
     }
 }
 
-/// It may write to a line of which the device has seen nothing, while it has seen the page.
+/// Even if the host writes to a line that the device has never accessed, in a page that it has.
 #[test]
 fn what_the_host_writes_after_a_region_is_named_is_defined() {
     for (is_seen_before, scope) in

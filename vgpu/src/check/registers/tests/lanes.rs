@@ -1,6 +1,6 @@
 //! Unwritten values where lanes come and go, where data was loaded in that state, and where it once came from.
 
-use super::undefined::{STORE_V1, STORE_V2, list, missing};
+use super::undefined::{ALL, STORE_V1, STORE_V2, list, missing};
 use super::*;
 use crate::check::undefined::{LOAD_DWORDS_MAX, Origin, Source};
 use zrt_isa::effects::VECTOR_FIRST;
@@ -11,7 +11,6 @@ const WRITE_V1: u32 = 0x7e020280; // v_mov_b32_e32 v1, 0
 const WRITE_V2: u32 = 0x7e040280; // v_mov_b32_e32 v2, 0
 const COPY_V1_TO_V2: u32 = 0x7e040301; // v_mov_b32_e32 v2, v1
 const CLEAR_V2_BY_V1: u32 = 0x36040280; // v_and_b32_e32 v2, 0, v1
-const ALL: u64 = 0xffff_ffff;
 
 /// A wave with two user SGPRs that starts with eight lanes.
 fn eight_lanes() -> Walk {
@@ -43,11 +42,13 @@ fn lanes_that_become_active_have_written_nothing() {
 fn a_lane_may_be_written_before_it_is_active() {
     const WRITE_LANE_20: [u32; 2] = [0xd7610002, 0x00012800]; // v_writelane_b32 v2, s0, 20
     let none: &[u32] = &[];
-    for (words, expected) in [(none, Some("v2 lane 20")), (&WRITE_LANE_20, None)] {
+    for (words, lane, expected) in
+        [(none, 20, Some("v2 lane 20")), (&WRITE_LANE_20, 20, None), (&WRITE_LANE_20, 21, None)]
+    {
         let mut walk = eight_lanes();
         walk.run(&[WRITE_V2]);
         walk.run(words);
-        walk.exec = 1 << 20;
+        walk.exec = 1 << lane;
         walk.run(&[WRITE_V0]);
         walk.run(&STORE_V2);
         assert_eq!(list(&walk), expected.into_iter().collect::<Vec<_>>());

@@ -1,5 +1,6 @@
 //! Private memory ends where the kernel declares, even if the segment continues: after 64 bytes of 128.
 
+use super::undefined::ALL;
 use super::*;
 use crate::shader::address::PRIVATE_APERTURE_HIGH;
 
@@ -86,19 +87,19 @@ fn flat_accesses_of_some_lanes_are_private() {
     assert_eq!(texts, [overrun(15, 68)]);
 }
 
-/// What a wave with `v2` undefined in lanes 8 and up, and addresses `v1`, finds after `words` end with
-/// `global_store_b32 v0, v5, s[0:1]`.
-fn found_again(offset: impl Fn(u32) -> u32, words: &[u32]) -> Vec<String> {
+/// What a wave finds unwritten that executes `words` and `global_store_b32 v0, v5, s[0:1]` in the lanes `active`. The
+/// offsets in v1 are written in all lanes, and v2 in the lanes `defined`.
+fn found_again([defined, active]: [u64; 2], offset: impl Fn(u32) -> u32, words: &[u32]) -> Vec<String> {
     let mut walk = Walk::new(&launch(WaveSize::Wave32));
     set_lanes(&mut walk, 1, offset);
     walk.run(&[
         0x7e020300, // v_mov_b32_e32 v1, v0
     ]);
-    walk.exec = 0xff;
+    walk.exec = defined;
     walk.run(&[
         0x7e040300, // v_mov_b32_e32 v2, v0
     ]);
-    walk.exec = u64::MAX >> 32;
+    walk.exec = active;
     walk.run(words);
     walk.run(&[
         0xee068000, 0x02800000, 0x00000000, // global_store_b32 v0, v5, s[0:1]
@@ -106,6 +107,9 @@ fn found_again(offset: impl Fn(u32) -> u32, words: &[u32]) -> Vec<String> {
     let unwritten = walk.findings.iter().filter(|finding| finding.rule() == Rule::Uninitialised);
     unwritten.map(ToString::to_string).collect()
 }
+
+const STORE: [u32; 3] = [0xed06807c, 0x01020000, 0x00000001]; // scratch_store_b32 v1, v2, off
+const LOAD: [u32; 3] = [0xed05007c, 0x00020005, 0x00000001]; // scratch_load_b32 v5, v1, off
 
 fn computed(pc: u32, lane: u32, source: &str, cause: u32) -> String {
     format!(
@@ -117,48 +121,31 @@ fn computed(pc: u32, lane: u32, source: &str, cause: u32) -> String {
 /// Four lanes are active; only what the last one stores was never written.
 #[test]
 fn the_last_active_lane_finds_what_it_has_stored() {
-    let mut walk = Walk::new(&launch(WaveSize::Wave32));
-    walk.run(&[
-        0x7e020300, // v_mov_b32_e32 v1, v0
-    ]);
-    set_lanes(&mut walk, 1, |lane| 4 * lane);
-    walk.exec = 0x7;
-    walk.run(&[
-        0x7e040300, // v_mov_b32_e32 v2, v0
-    ]);
-    walk.exec = 0xf;
-    walk.run(&[
-        0xed06807c, 0x01020000, 0x00000001, // scratch_store_b32 v1, v2, off
-        0xed05007c, 0x00020005, 0x00000001, // scratch_load_b32 v5, v1, off
-        0xee068000, 0x02800000, 0x00000000, // global_store_b32 v0, v5, s[0:1]
-    ]);
-    let unwritten = walk.findings.iter().filter(|finding| finding.rule() == Rule::Uninitialised);
-    assert_eq!(unwritten.map(ToString::to_string).collect::<Vec<_>>(), [computed(0x20, 3, "v2", 0x8)]);
+    let words = [&STORE[..], &LOAD].concat();
+    assert_eq!(found_again([0x7, 0xf], |lane| 4 * lane, &words), [computed(0x20, 3, "v2", 0x8)]);
 }
 
 #[test]
 fn each_lane_finds_what_it_has_stored() {
-    let store = [0xed06807c, 0x01020000, 0x00000001]; // scratch_store_b32 v1, v2, off
-    let again = [0xed05007c, 0x00020005, 0x00000001]; // scratch_load_b32 v5, v1, off
     let next = [0xed05007c, 0x00020005, 0x00000401]; // scratch_load_b32 v5, v1, off offset:4
     let twelve = [0xed05007c, 0x00000005, 0x00000c00]; // scratch_load_b32 v5, off, off offset:12
     let lanes: fn(u32) -> u32 = |lane| lane % 8 * 4;
     let whole: fn(u32) -> u32 = |_| 12;
     let odd: fn(u32) -> u32 = |_| 13;
-    let cases: [(_, &[u32], &[u32], Option<String>); 7] = [
+    let cases: [(_, &[u32], Option<String>); 7] = [
         // Lanes 0 to 7 have stored defined data, the others v2 as it was.
-        (lanes, &store, &again, Some(computed(0x20, 8, "v2", 0x8))),
+        (lanes, &LOAD, Some(computed(0x20, 8, "v2", 0x8))),
         // The dword after their own, where none has stored.
-        (lanes, &store, &next, Some(computed(0x20, 0, "byte 4 of private memory", 0x14))),
+        (lanes, &next, Some(computed(0x20, 0, "byte 4 of private memory", 0x14))),
         // Only lanes 3, 11 and so on have stored there.
-        (lanes, &store, &twelve, Some(computed(0x20, 0, "byte 12 of private memory", 0x14))),
-        (whole, &store, &twelve, Some(computed(0x20, 8, "v2", 0x8))),
-        (whole, &store, &again, Some(computed(0x20, 8, "v2", 0x8))),
-        (odd, &store, &twelve, Some(computed(0x20, 0, "byte 12 of private memory", 0x14))),
-        (odd, &store, &again, Some(computed(0x20, 8, "v2", 0x8))),
+        (lanes, &twelve, Some(computed(0x20, 0, "byte 12 of private memory", 0x14))),
+        (whole, &twelve, Some(computed(0x20, 8, "v2", 0x8))),
+        (whole, &LOAD, Some(computed(0x20, 8, "v2", 0x8))),
+        (odd, &twelve, Some(computed(0x20, 0, "byte 12 of private memory", 0x14))),
+        (odd, &LOAD, Some(computed(0x20, 8, "v2", 0x8))),
     ];
-    for (at, (offset, store, load, expected)) in cases.into_iter().enumerate() {
-        let found = found_again(offset, &[store, load].concat());
+    for (at, (offset, load, expected)) in cases.into_iter().enumerate() {
+        let found = found_again([0xff, ALL], offset, &[&STORE[..], load].concat());
         assert_eq!(found, expected.into_iter().collect::<Vec<_>>(), "case {at}");
     }
 }

@@ -27,7 +27,7 @@ pub(super) fn list(walk: &Walk) -> Vec<String> {
     walk.findings.iter().filter_map(named).collect()
 }
 
-const ALL: u64 = 0xffff_ffff;
+pub(super) const ALL: u64 = 0xffff_ffff;
 /// `global_store_b32 v0, v1, s[0:1]`, and so on.
 pub(super) const STORE_V1: [u32; 3] = [0xee068000, 0x00800000, 0x00000000];
 pub(super) const STORE_V2: [u32; 3] = [0xee068000, 0x01000000, 0x00000000];

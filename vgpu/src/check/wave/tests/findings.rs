@@ -9,23 +9,25 @@ use std::sync::Mutex;
 const UNORDERED: &str = "two waves access the same bytes and nothing orders them; the other is an LDS";
 const UNWRITTEN_LDS: &str = "the access reads LDS that no wave of the group has written";
 
-/// Two parts of a body: the second begins at the dword that is returned.
-fn parts(first: &[u32], second: &[u32]) -> (Vec<u32>, u64) {
+/// A group of two waves that are about to execute `stores` and `loads`, and the dword of the body at which the latter
+/// begins.
+fn two_waves(stores: &[u32], loads: &[u32]) -> (Bench, [Member; 2], u64) {
     // s_cbranch_scc1, over the first part: it makes both reachable.
-    let body = [&[0xBFA2_0000 | first.len() as u32], first, second].concat();
-    (body, 1 + first.len() as u64)
+    let body = [&[0xBFA2_0000 | stores.len() as u32], stores, loads].concat();
+    let second = 1 + stores.len() as u64;
+    let mut bench = Bench::new(CHECK, WaveSize::Wave32, 2, &body);
+    let mut members = [bench.wave(0), bench.wave(1)];
+    bench.enter(&mut members[0], 1);
+    bench.enter(&mut members[1], second);
+    (bench, members, second)
 }
 
-/// The first wave that runs signals last: what it has stored is known to the other one.
+/// Wave 0 stores and signals last.
 #[test]
 fn a_barrier_orders_what_was_stored_before_it() {
     let stores = [&[0x7E02_0287][..], &DS_STORE, &[WAIT_LDS, SIGNAL, WAIT, END]].concat(); // v_mov_b32_e32 v1, 7
     let loads = [&[SIGNAL, WAIT][..], &DS_LOAD, &[WAIT_LDS, END]].concat();
-    let (body, second) = parts(&stores, &loads);
-    let mut bench = Bench::new(CHECK, WaveSize::Wave32, 2, &body);
-    let [mut storing, mut loading] = [bench.wave(0), bench.wave(1)];
-    bench.enter(&mut storing, 1);
-    bench.enter(&mut loading, second);
+    let (mut bench, [mut storing, mut loading], _) = two_waves(&stores, &loads);
     assert_eq!(bench.turn(&mut loading, 100).0, Turn::Barrier);
     bench.finish(&mut storing);
     bench.finish(&mut loading);
@@ -37,11 +39,7 @@ fn a_barrier_orders_what_was_stored_before_it() {
 fn a_barrier_orders_nothing_that_was_stored_after_it() {
     let stores = [&[SIGNAL, WAIT][..], &DS_STORE, &[WAIT_LDS, SIGNAL, WAIT, END]].concat();
     let loads = [&[SIGNAL, WAIT][..], &DS_LOAD, &[WAIT_LDS, SIGNAL, WAIT, END]].concat();
-    let (body, second) = parts(&stores, &loads);
-    let mut bench = Bench::new(CHECK, WaveSize::Wave32, 2, &body);
-    let [mut storing, mut loading] = [bench.wave(0), bench.wave(1)];
-    bench.enter(&mut storing, 1);
-    bench.enter(&mut loading, second);
+    let (mut bench, [mut storing, mut loading], second) = two_waves(&stores, &loads);
     assert_eq!(bench.turn(&mut loading, 1), (Turn::Budget, 1));
     assert_eq!(bench.turn(&mut storing, 100).0, Turn::Barrier);
     bench.finish(&mut loading);
@@ -62,11 +60,7 @@ fn an_lds_atomic_that_returns_is_a_flag() {
         let set_up = [&FLAG[..], &SET, &[WAIT_LDS, SIGNAL, WAIT]].concat();
         let stores = [&set_up[..], &DS_STORE, &[WAIT_LDS], &ADD, &[END]].concat();
         let loads = [&FLAG[..], &[SIGNAL, WAIT], &add, &[WAIT_LDS], &DS_LOAD, &[WAIT_LDS, END]].concat();
-        let (body, second) = parts(&stores, &loads);
-        let mut bench = Bench::new(CHECK, WaveSize::Wave32, 2, &body);
-        let [mut storing, mut loading] = [bench.wave(0), bench.wave(1)];
-        bench.enter(&mut storing, 1);
-        bench.enter(&mut loading, second);
+        let (mut bench, [mut storing, mut loading], second) = two_waves(&stores, &loads);
         assert_eq!(bench.turn(&mut loading, 100).0, Turn::Barrier);
         bench.finish(&mut storing);
         bench.finish(&mut loading);
@@ -76,17 +70,17 @@ fn an_lds_atomic_that_returns_is_a_flag() {
     }
 }
 
-/// Three lanes are in LDS: one is off, and one is the last of the wave. Lane 3 is in memory.
+/// Lane 3 is in memory, the other active lane in LDS.
 #[test]
 fn lanes_of_a_flat_access_are_told_by_their_numbers() {
-    for (wave_size, last) in [(WaveSize::Wave32, 31), (WaveSize::Wave64, 40)] {
+    for (wave_size, in_lds) in [(WaveSize::Wave32, 31), (WaveSize::Wave64, 40)] {
         let mut bench = Bench::new(CHECK, wave_size, 1, &[&FLAT_LOAD[..], &[END]].concat());
         let mut member = bench.wave(0);
-        member.set_exec(1 << 3 | 1 << last);
+        member.set_exec(1 << 3 | 1 << in_lds);
         member.set(2, |lane| if lane == 3 { DATA as u32 } else { 4 * lane });
         member.set(3, |lane| if lane == 3 { 0 } else { SHARED_APERTURE_HIGH });
         bench.finish(&mut member);
-        let told = format!("uninitialised at 0x20: wave 0, lane {last}, 1: {UNWRITTEN_LDS}");
+        let told = format!("uninitialised at 0x20: wave 0, lane {in_lds}, 1: {UNWRITTEN_LDS}");
         assert_eq!(bench.told(), [told]);
     }
 }

@@ -89,7 +89,7 @@ impl Bench {
         Bench::new(CHECK, WaveSize::Wave32, 1, body)
     }
 
-    /// The same with code at [`FAR`].
+    /// A group of `waves` waves that run `body`, which may jump to `far` at [`FAR`].
     fn with_far(
         options: config::Inspection,
         wave_size: WaveSize,

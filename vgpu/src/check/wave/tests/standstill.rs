@@ -23,9 +23,10 @@ fn is_looking(bench: &mut Bench) -> bool {
     bench.watch(|watch| watch.progress.circles.is_looking())
 }
 
-/// Three lanes store to the last three dwords of LDS, which are 1, 2 and 3.
+/// So does reading a clock, which is different each time. Three lanes store to the last three dwords of LDS, which are
+/// 1, 2 and 3.
 #[test]
-fn a_change_is_what_another_wave_may_see() {
+fn what_another_wave_may_see_ends_the_search_for_circles() {
     const ATOMIC: [u32; 3] = [0xEE0D_4000, 0x0080_0000, 0]; // global_atomic_add_u32 v0, v1, s[0:1]
     let cases: [(&[u32], [u32; 3], bool); 18] = [
         (&[NOP], [0; 3], false),

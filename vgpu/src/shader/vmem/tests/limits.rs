@@ -46,7 +46,7 @@ fn accesses_cross_a_mapping_s_end_from_a_base_before_it() {
             for index in 0..words {
                 let place = at as usize + 4 * index;
                 loaded.vector[RESULT + index] = Row([little_endian(&before[place..place + 4]); LANES]);
-                // All lanes store there, the last one at last.
+                // All lanes store there, and what the last one stores stays.
                 let data = start.vector[DATA + index].0[LANES - 1];
                 stored[place..place + 4].copy_from_slice(&data.to_le_bytes());
             }
@@ -58,14 +58,16 @@ fn accesses_cross_a_mapping_s_end_from_a_base_before_it() {
     }
 }
 
-/// Runs an instruction in a group whose memory is the first of these bytes; returns the wave and all bytes.
+/// Runs an instruction in a group whose memory has `bytes`, the first `len` of which are allocated. Returns the wave
+/// and all the bytes afterwards.
 fn in_group(
+    level: Level,
     bytes: &[u8],
     len: u32,
     start: &Wave,
     instruction: &Instruction,
 ) -> (Wave, Vec<u8>, Option<Stop>) {
-    let op = translate(instruction, Level::BASELINE).unwrap();
+    let op = translate(instruction, level).unwrap();
     let mut wave = start.clone();
     with_machine(|machine| {
         machine.lds.bytes = len;
@@ -114,12 +116,14 @@ fn flat_accesses_reach_the_group_s_memory() {
                 let data = [first, second, third].concat();
                 bytes[place].copy_from_slice(&data[..width as usize]);
             }
-            let (end, after, stop) = in_group(&before, ALLOCATED, &start, &instruction);
-            let what = format!("{name} at {at}");
-            let kind = WaveFaultKind::LdsOutOfRange { address: at, width, allocated: ALLOCATED };
-            assert_eq!(stop, (!is_inside).then_some(Stop { kind, lane: Some(5) }), "{what}");
-            assert_same(&end, &expected, &what);
-            assert!(after == bytes, "{what}, stored");
+            for level in Level::supported() {
+                let (end, after, stop) = in_group(level, &before, ALLOCATED, &start, &instruction);
+                let what = format!("{name} at {at}, {level:?}");
+                let kind = WaveFaultKind::LdsOutOfRange { address: at, width, allocated: ALLOCATED };
+                assert_eq!(stop, (!is_inside).then_some(Stop { kind, lane: Some(5) }), "{what}");
+                assert_same(&end, &expected, &what);
+                assert!(after == bytes, "{what}, stored");
+            }
         }
     }
 }
