@@ -125,6 +125,11 @@ impl Write {
         if is_same { self.mask } else { 0 }
     }
 
+    /// Whether it is this one.
+    pub(super) fn is_of(&self, earlier: Earlier) -> bool {
+        (self.seen_wave, self.seen_site) == (earlier.wave, earlier.site)
+    }
+
     fn is_settled(&self, settled: Settled) -> bool {
         (self.plain.wave == NOBODY || self.plain.wave < settled.wave) && self.time <= settled.time
     }

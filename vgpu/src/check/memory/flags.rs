@@ -2,11 +2,14 @@
 //!
 //! Contract: a flag write publishes its wave's clock to the location. A flag load, or an atomic that returns,
 //! acquires it if the scopes of both cover both waves. A store replaces what was published; an atomic adds to it.
+//! A write that its wave has not waited for is on its way when another wave knows of it by a barrier or a flag: the
+//! first load of another wave comes before it. Which one does is a **model**; that one may follows from STOREcnt
+//! (instruction set reference §4.1). It is no finding, because a wave that polls is right.
 //! Cost: one hash look-up per lane; plain accesses look only if the cell says that there is a flag.
 
 use super::access::{Conflict, Current, Earlier, wgp};
 use super::clock::{Clock, Order, WaveState};
-use super::finding::{AccessKind, Scope, Sites};
+use super::finding::{AccessKind, Defect, Scope, Sites};
 use super::hash::FastMap;
 use super::readers::worse;
 use std::sync::Arc;
@@ -28,11 +31,21 @@ struct FlagAccess {
     mask: u8,
 }
 
+/// The newest flag write to a location, unless a plain one replaced it.
+#[derive(Clone, Copy, Debug)]
+struct Newest {
+    earlier: Earlier,
+    mask: u8,
+    /// The stamp of the first instruction of another wave that loads it; 0 for none.
+    first_look: u32,
+}
+
 /// One location.
 #[derive(Debug, Default)]
 struct Flag {
     published: Vec<(Domain, Arc<Clock>)>,
     accesses: Vec<FlagAccess>,
+    newest: Option<Newest>,
 }
 
 impl Flag {
@@ -94,6 +107,7 @@ impl Flags {
     pub(super) fn replace(&mut self, key: u64, mask: u8) -> bool {
         let Some(flag) = self.flags.get_mut(&key) else { return true };
         flag.published.clear();
+        flag.newest = None;
         flag.accesses.retain_mut(|access| {
             access.mask &= !mask;
             access.mask != 0
@@ -103,6 +117,28 @@ impl Flags {
             return true;
         }
         false
+    }
+
+    /// The newest write and its bytes, if the current flag load is of another wave and comes before it.
+    pub(super) fn on_its_way(
+        &mut self,
+        key: u64,
+        mask: u8,
+        current: &mut Current,
+        sites: &Sites,
+    ) -> Option<(Earlier, u8)> {
+        let flag = self.flags.get_mut(&key)?;
+        let newest = flag.newest.as_mut()?;
+        if newest.earlier.wave == current.wave || newest.mask & mask == 0 {
+            return None;
+        }
+        if newest.first_look == 0 {
+            newest.first_look = current.stamp;
+        }
+        let Newest { earlier, mask, first_look } = *newest;
+        let is_unwaited =
+            flag.conflict(earlier, current, sites).is_some_and(|found| found.defect != Defect::Race);
+        (first_look == current.stamp && is_unwaited).then_some((earlier, mask))
     }
 
     /// Records a flag access of the current instruction: what it meets, what it acquires, what it publishes.
@@ -159,6 +195,7 @@ impl Flags {
             }
         }
         if is_write {
+            flag.newest = Some(Newest { earlier, mask, first_look: 0 });
             let release = current.release.get_or_insert_with(|| wave.publish_flag(current.sequence));
             if !kind.is_atomic() {
                 flag.published.clear();

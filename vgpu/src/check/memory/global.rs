@@ -447,6 +447,12 @@ impl MemoryChecker {
         }
         let current = &mut self.current;
         if current.is_flag {
+            if let Some((earlier, written)) = self.flags.on_its_way(va, mask, current, &self.sites)
+                && let Some(write) = page.cells.newest(dword).filter(|write| write.is_of(earlier))
+            {
+                let bits = byte_bits(written);
+                value = value & !bits | write.previous & bits;
+            }
             if let Some(wave) = self.waves.get_mut(&current.wave) {
                 let met = self.flags.access(va, mask, current, &self.sites, wave);
                 trouble.conflict = worse(trouble.conflict, met);

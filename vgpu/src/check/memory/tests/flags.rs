@@ -324,3 +324,73 @@ fn a_flag_orders_waves_that_both_scopes_cover() {
         assert_eq!(rig.defects(), expected, "{release:?}, {acquire:?}, {cu}");
     }
 }
+
+/// A barrier says that it was issued, STOREcnt that it has arrived. Nobody who polls waits longer than for one look.
+#[test]
+fn a_write_that_is_not_waited_for_arrives_after_the_first_look_of_another_wave() {
+    let writes: [fn(&mut Rig); 2] = [
+        |rig| rig.store(0, Scope::Device, BASE, 6),
+        |rig| assert_eq!(rig.atomic(0, false, Scope::Device, BASE), 5),
+    ];
+    for write in writes {
+        let looks = |between: fn(&mut Rig)| {
+            let mut rig = Rig::new();
+            rig.host.set(BASE, 5);
+            write(&mut rig);
+            between(&mut rig);
+            let looks = [(); 3].map(|()| rig.load(1, Scope::Device, BASE));
+            assert_eq!((rig.load(0, Scope::Device, BASE), rig.defects()), (6, vec![]));
+            looks
+        };
+        assert_eq!(looks(|rig| rig.barrier(&[0, 1])), [5, 6, 6]);
+        let waited = |rig: &mut Rig| {
+            rig.wait_stores(0);
+            rig.barrier(&[0, 1]);
+        };
+        assert_eq!(looks(waited), [6; 3]);
+        // Its own wave sees it, which is no look of another.
+        let own = |rig: &mut Rig| {
+            assert_eq!(rig.load(0, Scope::Device, BASE), 6);
+            rig.barrier(&[0, 1]);
+        };
+        assert_eq!(looks(own), [5, 6, 6]);
+        // Who has completed a load of the new value vouches for it.
+        let vouched = |rig: &mut Rig| {
+            assert_eq!(rig.load(0, Scope::Device, BASE), 6);
+            rig.wait_loads(0);
+            rig.barrier(&[0, 1]);
+        };
+        assert_eq!(looks(vouched), [6; 3]);
+        // Nothing tells when two waves that nobody orders meet.
+        assert_eq!(looks(|_| ()), [6; 3]);
+    }
+}
+
+/// All lanes of an instruction look at once; bytes beside those that were written are what they are.
+#[test]
+fn one_instruction_comes_before_a_write_on_its_way() {
+    let mut rig = Rig::new();
+    rig.host.set(BASE, 0x0403_0201);
+    rig.store_bytes(0, Scope::Device, BASE + 1, &[7, 8]);
+    rig.barrier(&[0, 1]);
+    rig.begin(1, AccessKind::Load, Scope::Device);
+    let lane = |rig: &mut Rig, at: u64| {
+        let mut byte = [0];
+        rig.checker.load(0, BASE + at, &mut rig.host, &mut byte);
+        byte[0]
+    };
+    assert_eq!([0, 1, 1, 2, 3].map(|at| lane(&mut rig, at)), [1, 2, 2, 3, 4]);
+    assert_eq!(rig.load(1, Scope::Device, BASE), 0x0408_0701);
+    // What another wave has written since is what counts.
+    rig.store(0, Scope::Device, BASE, 9);
+    rig.barrier(&[0, 1]);
+    rig.store(1, Scope::Device, BASE, 10);
+    assert_eq!(rig.load(0, Scope::Device, BASE), 10);
+    assert_eq!(rig.load(1, Scope::Device, BASE), 10);
+    // And so is what was stored over it.
+    rig.store(0, Scope::Device, BASE, 11);
+    rig.store(0, Scope::Cu, BASE, 12);
+    rig.wait_stores(0);
+    rig.barrier(&[0, 1]);
+    assert_eq!(rig.load(1, Scope::Device, BASE), 12);
+}
