@@ -385,7 +385,7 @@ impl WaveInspector<'_> {
             let width = noted.counted.width_bytes as u32;
             checker.begin_access(Access { kind: global.in_lds(), scope: Scope::Cu, ..access });
             for (lane, address) in self.inspector.lds_addresses.iter().copied() {
-                checker.lds_load(self.group, first_lane + lane, address, width, width.min(4));
+                checker.lds_access(self.group, first_lane + lane, address, width, width.min(4));
             }
             if checker.take_lanes_in_lds()
                 && let Some(clash) =
@@ -402,11 +402,7 @@ impl WaveInspector<'_> {
         for (index, (lane, address)) in self.inspector.lds_addresses.iter().copied().enumerate() {
             let (lane, element_number) = (first_lane + lane, (index / lanes) as u32);
             let of = LaneElement { lane, element: element_number };
-            match shape.kind {
-                LdsKind::Load => checker.lds_load(self.group, of, address, width, element),
-                LdsKind::Store => checker.lds_store(self.group, of, address, width, element),
-                LdsKind::Atomic => checker.lds_atomic(self.group, lane, address, width),
-            };
+            checker.lds_access(self.group, of, address, width, element);
             if shape.forgets {
                 checker.define_lds(self.group, address, width);
             }

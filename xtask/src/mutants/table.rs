@@ -584,8 +584,8 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "checker-lds-stores-are-loads",
         file: "vgpu/src/check/wave.rs",
-        find: "LdsKind::Store => checker.lds_store(self.group, of, address, width, element),",
-        replace: "LdsKind::Store => checker.lds_load(self.group, of, address, width, element),",
+        find: "LdsKind::Store => AccessKind::LdsStore,",
+        replace: "LdsKind::Store => AccessKind::LdsLoad,",
         test: JUDGE,
         expected: Killed,
     },

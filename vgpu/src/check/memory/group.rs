@@ -97,36 +97,6 @@ impl MemoryChecker {
         self.wave(wave).join(&group.complete);
     }
 
-    /// A lane loads from LDS. `element_bytes` is the required alignment. Returns false if the access is not inside
-    /// the allocation; the engine then loads zeros.
-    pub fn lds_load(
-        &mut self,
-        group: &mut GroupShadow,
-        lane: impl Into<LaneElement>,
-        address: u32,
-        len: u32,
-        element_bytes: u32,
-    ) -> bool {
-        self.lds_access(group, lane.into(), address, len, element_bytes)
-    }
-
-    /// A lane stores to LDS. Returns false if the access is not inside the allocation and must be dropped.
-    pub fn lds_store(
-        &mut self,
-        group: &mut GroupShadow,
-        lane: impl Into<LaneElement>,
-        address: u32,
-        len: u32,
-        element_bytes: u32,
-    ) -> bool {
-        self.lds_access(group, lane.into(), address, len, element_bytes)
-    }
-
-    /// A lane performs an atomic on LDS. Returns false if the access is not inside the allocation.
-    pub fn lds_atomic(&mut self, group: &mut GroupShadow, lane: u32, address: u32, len: u32) -> bool {
-        self.lds_access(group, lane.into(), address, len, len)
-    }
-
     /// Whether stores of several lanes have overlapped in LDS since the last call; the caller compares their data.
     #[inline]
     pub fn take_lanes_in_lds(&mut self) -> bool {
@@ -139,14 +109,17 @@ impl MemoryChecker {
         self.report_at(Defect::LanesClash, lanes.lanes[1], lanes.address, None, || lanes.to_string());
     }
 
-    fn lds_access(
+    /// A lane accesses LDS, as the current instruction does. `element_bytes`: its alignment. Returns false if the access
+    /// is not inside the allocation and must be dropped.
+    pub fn lds_access(
         &mut self,
         group: &mut GroupShadow,
-        LaneElement { lane, element }: LaneElement,
+        lane: impl Into<LaneElement>,
         address: u32,
         len: u32,
         element_bytes: u32,
     ) -> bool {
+        let LaneElement { lane, element } = lane.into();
         assert_ne!(element_bytes, 0, "an element has a byte at least");
         let end = u64::from(address) + u64::from(len);
         if end > u64::from(group.bytes) {

@@ -254,6 +254,14 @@ fn threads_run_groups_without_help() {
     assert_eq!(out.view.load_u32(0), 0x11);
 }
 
+#[test]
+fn a_ticket_tells_which_program_it_is_for() {
+    let mut device = Device::new(parallel(0));
+    let code = device.code(&code::ONE_STORE);
+    let text = format!("{:?}", device.submit(device.dispatch(&code, 1, 32, &[0])));
+    assert!(text.contains(&format!("program: Program({:#x}, 4 operations)", code.va)), "{text}");
+}
+
 /// A group of sleeping waves gives up its turn at once; one that works keeps it for many of its waves' turns.
 #[test]
 fn a_group_that_only_sleeps_yields_to_others() {

@@ -227,7 +227,7 @@ fn accesses_of_one_instruction_are_told_apart_by_kind_and_scope() {
     };
     let mut rig = Rig::new();
     access(&mut rig, 1, AccessKind::LdsStore, Scope::Cu);
-    assert!(rig.checker.lds_store(&mut rig.group, 0, 0, 4, 4));
+    assert!(rig.checker.lds_access(&mut rig.group, 0, 0, 4, 4));
     access(&mut rig, 1, AccessKind::Store, Scope::Cu);
     rig.checker.store(1, BASE, &[1; 4], &mut rig.host);
     rig.load(1, Scope::Cu, BASE);
@@ -388,11 +388,7 @@ fn lanes_that_overlap_in_lds_are_told_of_stores_alone() {
         assert!(!rig.checker.take_lanes_in_lds(), "two instructions");
         rig.begin(0, kind, Scope::Cu);
         for (lane, address) in (0..).zip(addresses) {
-            match kind {
-                AccessKind::LdsLoad => assert!(rig.checker.lds_load(&mut rig.group, lane, address, 4, 1)),
-                AccessKind::LdsStore => assert!(rig.checker.lds_store(&mut rig.group, lane, address, 4, 1)),
-                _ => assert!(rig.checker.lds_atomic(&mut rig.group, lane, address, 4)),
-            }
+            assert!(rig.checker.lds_access(&mut rig.group, lane, address, 4, 1));
         }
         assert_eq!(rig.checker.take_lanes_in_lds(), expected, "{kind:?}, {addresses:?}");
         assert!(!rig.checker.take_lanes_in_lds(), "it is told once");

@@ -137,16 +137,8 @@ impl Rig {
 
     pub fn lds(&mut self, wave: u32, kind: AccessKind, address: u32, len: u32) -> bool {
         self.begin(wave, kind, Scope::Cu);
-        let group = &mut self.group;
-        match kind {
-            AccessKind::LdsLoad => {
-                self.checker.lds_load(group, 0, address, len, AccessKind::lds_alignment_bytes(len))
-            }
-            AccessKind::LdsStore => {
-                self.checker.lds_store(group, 0, address, len, AccessKind::lds_alignment_bytes(len))
-            }
-            _ => self.checker.lds_atomic(group, 0, address, len),
-        }
+        let element_bytes = AccessKind::lds_alignment_bytes(len);
+        self.checker.lds_access(&mut self.group, 0, address, len, element_bytes)
     }
 
     pub fn wait(&mut self, wave: u32, loads: bool, stores: bool, lds: bool) {

@@ -166,7 +166,7 @@ fn lds_remembers_undefined_bits_at_any_offset_and_length() {
                     model.store(at, len, own);
                     rig.checker.set_undefined_data(stored);
                     rig.begin(0, AccessKind::LdsStore, Scope::Cu);
-                    assert!(rig.checker.lds_store(&mut rig.group, of, at as u32, len as u32, 1));
+                    assert!(rig.checker.lds_access(&mut rig.group, of, at as u32, len as u32, 1));
                 }
                 1 if random.one_in(3) => {
                     model.store(at, len, None);
@@ -174,7 +174,7 @@ fn lds_remembers_undefined_bits_at_any_offset_and_length() {
                 }
                 _ => {
                     rig.begin(0, AccessKind::LdsLoad, Scope::Cu);
-                    assert!(rig.checker.lds_load(&mut rig.group, of, at as u32, len as u32, 1));
+                    assert!(rig.checker.lds_access(&mut rig.group, of, at as u32, len as u32, 1));
                     compare(&mut rig, model.load(at, len, 0), of, seed);
                 }
             }

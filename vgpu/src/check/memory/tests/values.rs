@@ -246,7 +246,7 @@ fn cost_of_neighbouring_lanes() {
                 match kind {
                     AccessKind::Load => rig.checker.load(lane, va, &mut rig.host, &mut [0; 4]),
                     AccessKind::Store => rig.checker.store(lane, va, &[1; 4], &mut rig.host),
-                    _ => assert!(rig.checker.lds_load(&mut rig.group, lane, lane * 4, 4, 4)),
+                    _ => assert!(rig.checker.lds_access(&mut rig.group, lane, lane * 4, 4, 4)),
                 }
             }
         }
