@@ -320,6 +320,10 @@ mod tests {
         let high = in_lane(0, 0xFFFF_FFFF);
         let outcome = vary(&add, WaveSize::Wave32, &[undefined(0, high)], &[(SCC, 1)]).unwrap();
         assert_eq!(results(&outcome), [(SCC, 0, u32::MAX)]);
+        let add_with_carry = [0x8202_8000]; // s_add_co_ci_u32 s2, s0, 0
+        let given = [undefined(0, high), undefined(SCC, in_lane(0, 1))];
+        let outcome = vary(&add_with_carry, WaveSize::Wave32, &given, &[(SCC, 1)]).unwrap();
+        assert_eq!(results(&outcome), [(SCC, 0, u32::MAX)], "all ones may meet a carry");
         let select = [0x9802_0100]; // s_cselect_b32 s2, s0, s1
         let outcome = vary(&select, WaveSize::Wave32, &[undefined(SCC, in_lane(0, 1))], &[(2, 1)]).unwrap();
         assert_eq!(results(&outcome), [(2, 0, 5)]);

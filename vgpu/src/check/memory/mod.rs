@@ -181,7 +181,7 @@ impl MemoryChecker {
     /// follow.
     pub fn begin_dispatch(&mut self, waves: u32, waves_per_group: u32, ordered_before: WaveId) -> WaveId {
         let first = self.next_wave;
-        let ordered_before = ordered_before.0.min(first);
+        let ordered_before = ordered_before.0.clamp(self.settled_wave, first);
         self.next_wave = first.saturating_add(waves).min(COMMAND_PROCESSOR);
         if ordered_before == first {
             self.epoch += 1;

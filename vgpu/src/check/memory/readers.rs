@@ -477,5 +477,6 @@ mod tests {
         assert!(sets.is_full());
         sets.collect(std::iter::once(&mut set));
         assert!(!sets.is_full());
+        assert_eq!(collect_after(COLLECT_NODES), 2 * COLLECT_NODES, "half of them are new at least");
     }
 }

@@ -1,7 +1,7 @@
 //! Flags and readers, byte by byte and class by class.
 
 use super::rig::{BASE, Rig};
-use crate::check::memory::{AccessKind, CacheActions, Defect, FINDINGS_MAX, Scope, WaveId};
+use crate::check::memory::{Access, AccessKind, CacheActions, Defect, FINDINGS_MAX, Scope, WaveId};
 
 type Program = fn(&mut Rig);
 
@@ -393,4 +393,17 @@ fn one_instruction_comes_before_a_write_on_its_way() {
     rig.wait_stores(0);
     rig.barrier(&[0, 1]);
     assert_eq!(rig.load(1, Scope::Device, BASE), 12);
+}
+
+/// Even if nothing tells it from an access that has not been.
+#[test]
+fn the_first_access_of_all_is_told_by_its_own_place() {
+    let mut rig = Rig::new();
+    let access =
+        Access { wave: WaveId(0), sequence: 1, pc: 0, cu: 0, scope: Scope::Cu, kind: AccessKind::Load };
+    rig.checker.begin_access(access);
+    rig.checker.load(0, BASE, &mut rig.host, &mut [0; 4]);
+    rig.store(1, Scope::Cu, BASE, 1);
+    let others = rig.checker.findings().iter().map(|finding| finding.other.map(|other| other.pc));
+    assert_eq!(others.collect::<Vec<_>>(), [Some(0)]);
 }

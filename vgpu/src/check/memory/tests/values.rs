@@ -2,9 +2,11 @@
 //! dispatches.
 
 use super::rig::{BASE, Rig};
-use crate::check::memory::{AccessKind, AllocationUse, CacheActions, Defect, Path, Scope, WaveId};
+use crate::check::memory::{
+    Access, AccessKind, AllocationUse, CacheActions, Defect, MemoryChecker, Path, Scope, WaveId,
+};
 use crate::check::undefined::{Origin, Source, Stored};
-use crate::memory::MemoryType;
+use crate::memory::{HostMemory, MemoryType};
 
 #[test]
 fn dirty_bytes_are_listed_and_reach_the_host_alone() {
@@ -437,4 +439,79 @@ fn private_memory_is_reached_by_no_global_address() {
     rig.checker.take_findings();
     rig.store(0, Scope::Cu, BASE + 64, 1);
     assert_eq!(rig.defects(), [Defect::OutsideAllocations]);
+}
+
+/// Memory at all addresses, which tells them.
+struct Everywhere;
+
+impl Everywhere {
+    fn byte(va: u64) -> u8 {
+        (va % 251) as u8 + 1
+    }
+}
+
+impl HostMemory for Everywhere {
+    fn read(&mut self, va: u64, destination: &mut [u8]) {
+        (va..).zip(destination).for_each(|(at, byte)| *byte = Everywhere::byte(at));
+    }
+
+    fn write(&mut self, _va: u64, _source: &[u8]) {}
+}
+
+/// Loads `len` bytes at an address of each lane in one instruction, and nothing before it.
+fn load_everywhere(addresses: &[u64], len: usize) -> Vec<Vec<u8>> {
+    let mut checker = MemoryChecker::new();
+    let wave = checker.begin_dispatch(1, 1, WaveId(0));
+    checker.begin_access(Access {
+        wave,
+        sequence: 1,
+        pc: 0,
+        cu: 0,
+        scope: Scope::Cu,
+        kind: AccessKind::Load,
+    });
+    let load = |(lane, va): (u32, &u64)| {
+        let mut bytes = vec![0; len];
+        checker.load(lane, *va, &mut Everywhere, &mut bytes);
+        bytes
+    };
+    (0..).zip(addresses).map(load).collect()
+}
+
+/// At both ends of a line, too, and beyond.
+#[test]
+fn a_load_of_any_length_and_place_gets_what_is_there() {
+    let short = (0..8).chain(0xf8..0x104).flat_map(|va| (1..=8).map(move |len| (va, len)));
+    for (va, len) in short.chain([(0, 260)]) {
+        let expected: Vec<u8> = (va..).take(len).map(Everywhere::byte).collect();
+        assert_eq!(load_everywhere(&[va], len), [expected], "{len} bytes at {va:#x}");
+    }
+}
+
+/// The first of each pair has a line whose number is like the address of the second.
+#[test]
+fn lanes_in_different_lines_get_what_is_there() {
+    for lanes in [[0x400, 0x504], [0x1000_0000, 0x1000]] {
+        let expected = lanes.map(|va| (va..).take(4).map(Everywhere::byte).collect::<Vec<u8>>());
+        assert_eq!(load_everywhere(&lanes, 4), expected, "{lanes:x?}");
+    }
+}
+
+/// A line is compared with the host's memory once for an instruction.
+#[test]
+fn what_the_host_writes_between_two_lanes_is_met_by_the_next_instruction() {
+    for scope in [Scope::Cu, Scope::Device] {
+        let mut rig = Rig::new();
+        let lane = |rig: &mut Rig, lane: u32| {
+            let mut bytes = [0; 4];
+            rig.checker.load(lane, BASE, &mut rig.host, &mut bytes);
+            u32::from_le_bytes(bytes)
+        };
+        rig.host.set(BASE, 1);
+        rig.begin(0, AccessKind::Load, scope);
+        assert_eq!(lane(&mut rig, 0), 1);
+        rig.host.set(BASE, 2);
+        assert_eq!((lane(&mut rig, 1), rig.defects()), (1, vec![]), "{scope:?}");
+        assert_eq!((rig.load(0, scope, BASE), rig.defects()), (1, vec![Defect::StaleLevelTwo]), "{scope:?}");
+    }
 }

@@ -37,10 +37,11 @@ fn lanes_that_become_active_have_written_nothing() {
     }
 }
 
+const WRITE_LANE_20: [u32; 2] = [0xd7610002, 0x00012800]; // v_writelane_b32 v2, s0, 20
+
 /// A lane of a complete register that is written alone counts as written, and so does any other: nobody has read it.
 #[test]
 fn a_lane_may_be_written_before_it_is_active() {
-    const WRITE_LANE_20: [u32; 2] = [0xd7610002, 0x00012800]; // v_writelane_b32 v2, s0, 20
     let none: &[u32] = &[];
     for (words, lane, expected) in
         [(none, 20, Some("v2 lane 20")), (&WRITE_LANE_20, 20, None), (&WRITE_LANE_20, 21, None)]
@@ -53,6 +54,21 @@ fn a_lane_may_be_written_before_it_is_active() {
         walk.run(&STORE_V2);
         assert_eq!(list(&walk), expected.into_iter().collect::<Vec<_>>());
     }
+}
+
+/// A register that was written in all active lanes stays complete while a lane is active that was written alone.
+#[test]
+fn a_lane_that_was_written_alone_leaves_its_register_complete() {
+    let mut walk = eight_lanes();
+    walk.run(&WRITE_LANE_20);
+    walk.run(&[WRITE_V2]);
+    walk.exec = 1 << 20;
+    walk.run(&[WRITE_V0]);
+    walk.run(&WRITE_LANE_20);
+    walk.exec = 1 << 21;
+    walk.run(&[WRITE_V0]);
+    walk.run(&STORE_V2);
+    assert_eq!(list(&walk), [""; 0]);
 }
 
 /// What is unwritten in other lanes is of no concern to an address.
@@ -69,11 +85,12 @@ fn only_active_lanes_of_an_address_count() {
     }
 }
 
+const LOAD_V1: [u32; 3] = [0xee050000, 0x00000001, 0x00000000]; // global_load_b32 v1, v0, s[0:1]
+
 /// The short way is closed to an instruction that new lanes execute, and open as soon as nothing can be found.
 #[test]
 fn the_short_way_is_taken_where_nothing_can_be_found() {
     const READ_S0: u32 = 0x7e040200; // v_mov_b32_e32 v2, s0
-    const LOAD_V1: [u32; 3] = [0xee050000, 0x00000001, 0x00000000]; // global_load_b32 v1, v0, s[0:1]
     const WAIT: u32 = 0xbfc00000; // s_wait_loadcnt 0x0
     let mut walk = eight_lanes();
     assert_eq!(walk.run_shortly(&[WRITE_V2]), 0, "it completes the register");
@@ -86,6 +103,15 @@ fn the_short_way_is_taken_where_nothing_can_be_found() {
     assert_eq!(walk.run_shortly(&[COPY_V1_TO_V2]), 1);
     walk.run(&STORE_V2);
     assert_eq!(list(&walk), [""; 0]);
+}
+
+#[test]
+fn the_short_way_is_closed_to_an_instruction_that_reads_what_is_on_its_way() {
+    let mut walk = eight_lanes();
+    walk.run(&[WRITE_V0, WRITE_V2]);
+    walk.run(&LOAD_V1);
+    assert_eq!(walk.run_shortly(&[COPY_V1_TO_V2]), 0);
+    assert_eq!(walk.findings.len(), 1);
 }
 
 /// ttmp8 is always written, ttmp9 with the id X, and ttmp7 with Y or Z.

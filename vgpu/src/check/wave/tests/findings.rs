@@ -70,6 +70,30 @@ fn an_lds_atomic_that_returns_is_a_flag() {
     }
 }
 
+/// LDS has no scopes. Of a wave's atomics on one place the last is told, which is the flat one.
+#[test]
+fn a_flat_atomic_on_lds_is_one_like_others() {
+    const ADD: [u32; 2] = [0xD800_0000, 0x0000_0100]; // ds_add_u32 v0, v1
+    const FLAT_ADD: [u32; 3] = [0xEC0D_407C, 0x0088_0000, 2]; // flat_atomic_add_u32 v[2:3], v1 scope:SCOPE_DEV
+    let stores = [&DS_STORE[..], &[WAIT_LDS, SIGNAL, WAIT], &ADD, &FLAT_ADD, &[END]].concat();
+    let loads = [&[SIGNAL, WAIT][..], &DS_LOAD, &[WAIT_LDS, END]].concat();
+    let (mut bench, [mut storing, mut loading], _) = two_waves(&stores, &loads);
+    storing.set(2, |lane| 4 * lane);
+    storing.set(3, |_| SHARED_APERTURE_HIGH);
+    assert_eq!(bench.turn(&mut loading, 100).0, Turn::Barrier);
+    bench.finish(&mut storing);
+    bench.finish(&mut loading);
+    let text = bench.inspection.findings_text();
+    let [line] = text.lines().collect::<Vec<_>>()[..] else { panic!("{text}") };
+    let finding: serde_json::Value = serde_json::from_str(line).unwrap();
+    // Behind the branch, both words of the store, three more, and both of the first atomic.
+    assert_eq!(
+        (&finding["rule"], finding["other_pc"].as_u64()),
+        (&"race".into(), Some(BODY + 4 * 8)),
+        "{text}"
+    );
+}
+
 /// Lane 3 is in memory, the other active lane in LDS.
 #[test]
 fn lanes_of_a_flat_access_are_told_by_their_numbers() {
