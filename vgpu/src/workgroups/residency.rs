@@ -290,6 +290,21 @@ mod tests {
         assert_eq!(four, Some(vec![(0, 0x000), (0, 0x100), (0, 0x001), (0, 0x101)]));
     }
 
+    /// The search goes on behind the WGP of the group before, and ends at the first with room.
+    #[test]
+    fn a_group_goes_to_the_next_wgp_with_room() {
+        let mut residency = Residency::new(6);
+        let whole = need(1, 8, 131_072, true);
+        let place = |residency: &mut Residency| residency.place(&whole).unwrap();
+        let [first, _, third] = [(); 3].map(|()| place(&mut residency));
+        assert_eq!([&first, &third].map(|placement| placement.compute_unit(0)), [0, 4]);
+        residency.release(&whole, &first);
+        assert_eq!(place(&mut residency).compute_unit(0), 0);
+        residency.release(&whole, &third);
+        assert_eq!(place(&mut residency).compute_unit(0), 4);
+        assert_eq!(residency.place(&whole), None);
+    }
+
     #[test]
     fn the_emptier_unit_is_the_one_with_more_waves_in_all() {
         let mut residency = Residency::new(2);

@@ -4,6 +4,8 @@ use super::dispatches::{CODE, FENCE, board, dispatch, set_up};
 use super::*;
 use crate::command_processor::{CommandProcessor, Preemption, Round, round};
 use crate::memory::{Cause, Fault};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 /// A second queue of a board, number 4, with a ring, pointers and a doorbell of its own.
 struct Second {
@@ -77,6 +79,17 @@ fn a_removed_queue_leaves_the_others_in_service_and_the_thread_ends_with_its_own
     assert_eq!(served, [3]);
     drop(processor);
     assert_eq!(Arc::strong_count(&board.hardware), 1, "the thread has let go of it");
+}
+
+#[test]
+fn nobody_waits_for_a_queue_when_the_thread_is_to_end() {
+    let board = Board::new();
+    let processor = CommandProcessor::start(board.hardware.clone()).unwrap();
+    let shared = processor.shared.clone();
+    shared.stop.store(true, Ordering::Release);
+    let (sender, queues) = std::sync::mpsc::channel();
+    std::thread::spawn(move || sender.send(shared.wait_for_queues().0.len()).unwrap());
+    assert_eq!(queues.recv_timeout(Duration::from_secs(60)), Ok(0));
 }
 
 #[test]

@@ -178,17 +178,84 @@ fn a_worker_keeps_eight_groups_for_reuse() {
 fn a_worker_that_sleeps_is_counted_until_work_wakes_it() {
     let (mut device, shared) = device(&parallel(0));
     let code = device.code_words(&END);
-    let (sender, woken) = std::sync::mpsc::channel();
-    let sleeper = shared.clone();
-    // Nobody waits for its end: it sleeps for hours if nothing wakes it.
-    std::thread::spawn(move || {
-        while !sleeper.has_available() {
-            sleeper.sleep(Duration::from_secs(10_000));
-        }
-        sender.send(()).unwrap();
-    });
+    let woken = sleep_long(&shared);
     device.until("the worker sleeps", || shared.lock().sleepers == 1);
     submit(&device, &code, 2, 1, RSRC2);
     assert_eq!(woken.recv_timeout(Duration::from_secs(60)), Ok(()));
     assert_eq!(shared.lock().sleepers, 0);
+}
+
+/// Sleeps for hours in a thread of its own, unless there is work or the end; tells when it has woken.
+fn sleep_long(shared: &Arc<Shared>) -> std::sync::mpsc::Receiver<()> {
+    let (sender, woken) = std::sync::mpsc::channel();
+    let sleeper = shared.clone();
+    std::thread::spawn(move || {
+        // A wait may end without a reason.
+        loop {
+            sleeper.sleep(Duration::from_secs(10_000));
+            if sleeper.has_available() || sleeper.stop.load(Ordering::Acquire) {
+                break;
+            }
+        }
+        sender.send(()).unwrap();
+    });
+    woken
+}
+
+#[test]
+fn a_worker_neither_spins_on_nor_sleeps_where_there_is_work_or_the_end() {
+    for is_end in [false, true] {
+        let (mut device, shared) = device(&Config { worker_spin_us: 0, ..parallel(0) });
+        assert!(!shared.spin_for_work(), "there is nothing yet");
+        if is_end {
+            shared.stop();
+        } else {
+            let code = device.code_words(&END);
+            submit(&device, &code, 1, 1, RSRC2);
+        }
+        assert!(shared.spin_for_work(), "{is_end}");
+        assert_eq!(sleep_long(&shared).recv_timeout(Duration::from_secs(60)), Ok(()), "{is_end}");
+    }
+}
+
+#[test]
+fn a_worker_without_work_sleeps_until_the_end() {
+    let (device, shared) = device(&Config { worker_spin_us: 0, ..parallel(0) });
+    let workers = shared.clone();
+    let thread = std::thread::spawn(move || workers.run_worker(Worker::new(1, 1)));
+    device.until("it sleeps", || shared.lock().sleepers == 1);
+    shared.stop();
+    thread.join().unwrap();
+}
+
+#[test]
+fn a_group_that_is_cancelled_before_it_goes_on_is_not_counted() {
+    let (mut device, shared) = device(&parallel(0));
+    let endless = device.code_words(code::ENDLESS.words);
+    submit(&device, &endless, 1, 1, RSRC2);
+    let mut worker = Worker::new(1, 1);
+    assert!(shared.claim(&mut worker));
+    run(&shared, &mut worker);
+    assert!(shared.claim(&mut worker) && worker.resumed.is_some());
+    assert!(!shared.cancel(|_| true), "the worker has it");
+    run(&shared, &mut worker);
+    drop(shared.hand_over(&mut worker));
+    let counts = device.counters.snapshot();
+    assert_eq!((counts.workgroups, counts.waves), (0, 0));
+}
+
+/// Of turns of at most 128.
+#[test]
+fn a_seeded_run_goes_on_until_it_has_executed_as_many_instructions_as_are_drawn() {
+    let (mut device, shared) = device(&deterministic(1));
+    let endless = device.code_words(code::ENDLESS.words);
+    submit(&device, &endless, 1, 1, RSRC2);
+    let mut worker = Worker::new(1, 1);
+    assert!(shared.claim(&mut worker));
+    let drawn = |seed: u64| mix(&mut seed.clone()) % 2048;
+    worker.random = (0..).find(|seed| drawn(*seed) >= 1000).unwrap();
+    let least = drawn(worker.random);
+    shared.run_one(&mut worker);
+    let executed = worker.tally.instructions;
+    assert!((least..least + 2 * 129).contains(&executed), "{executed} of {least}");
 }

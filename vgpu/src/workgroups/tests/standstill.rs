@@ -208,6 +208,20 @@ fn work_is_no_circle() {
     assert!(!device.engine.has_fault());
 }
 
+/// The group that has begun counts too, although it looks at nothing.
+#[test]
+fn a_group_that_works_while_another_has_no_room_is_no_wait() {
+    let mut device = silent(Config { compute_units: 1, ..checked(5) });
+    let code = device.code(&code::SLOW_COUNT);
+    let word = device.buffer(4096);
+    let mut dispatch = device.dispatch(&code, 2, 32, &[word.va, 1_000_000]);
+    dispatch.rsrc2 = RSRC2_LDS_ALL;
+    device.run(dispatch);
+    device.engine.synchronise(&device.space);
+    assert_eq!(word.view.load_u32(0), 2);
+    assert!(!device.engine.has_fault());
+}
+
 /// Only LDS distinguishes one turn from another.
 #[test]
 fn what_changes_in_lds_is_a_change() {
