@@ -6,8 +6,9 @@
 //! `target/survivors`: the copy and its build outputs, what became of each mutant (`CRATE.jsonl`), and what no test
 //! notices (`CRATE.txt`; of a run about a part of the mutants `CRATE-part.txt`, so that the whole list stays). A
 //! further run takes outcomes from there, as long as the files of the repository, the compiler and the crates whose
-//! tests run are the same. Survivors are no error of this command. A second run at the same time is refused: both would
-//! write into the same copy.
+//! tests run are the same. The ledger (`docs/mutants`) names the mutants that no test can tell from the source, with
+//! the reason; others that no test notices are an error. A second run at the same time is refused: both would write
+//! into the same copy.
 //!
 //! Cost: some compilations of the crates, one of the tests, each case once alone, and for each mutant a few short
 //! processes; for a crate minutes, where building anew for each mutant takes hours or days.
@@ -15,6 +16,7 @@
 mod cases;
 mod copy;
 mod crates;
+mod judged;
 mod list;
 mod places;
 mod prune;
@@ -28,6 +30,7 @@ use cases::Cases;
 use copy::Copy;
 use crates::Workspace;
 use indicatif::{ProgressBar, ProgressStyle};
+use judged::Judged;
 use list::{Mutant, Named};
 use report::Settled;
 use results::Results;
@@ -168,21 +171,27 @@ impl Plan {
         Ok(())
     }
 
-    /// Prints the table and what no test notices, and writes the latter.
-    fn report(&self, mutants: &[Mutant], results: &BTreeMap<&str, Results>) -> Result<(), Box<dyn Error>> {
+    /// Prints the table and what no test notices, and writes the latter. Returns how many of those nobody has judged.
+    fn report(&self, mutants: &[Mutant], results: &BTreeMap<&str, Results>) -> Result<usize, Box<dyn Error>> {
+        let ledger = results.keys().map(|folder| Ok((*folder, judged::read(&self.root, folder)?)));
+        let ledger = ledger.collect::<Result<BTreeMap<&str, String>, Box<dyn Error>>>()?;
         let mut crates: BTreeMap<&str, Settled<'_>> = BTreeMap::new();
-        for (folder, results) in results {
+        for (folder, text) in &ledger {
             let own = mutants.iter().filter(|mutant| mutant.folder() == *folder);
-            let settled = own.filter_map(|mutant| Some((mutant, results.get(&mutant.name)?)));
-            crates.insert(folder, settled.collect());
+            let settled = own.filter_map(|mutant| Some((mutant, results[folder].get(&mutant.name)?)));
+            let judged = Judged::parse(&format!("docs/mutants/{folder}.txt"), text)?;
+            crates.insert(folder, Settled::new(settled, judged));
         }
         println!("\n{}", report::table(&crates));
         for (folder, settled) in &crates {
             let text = report::survivors(settled);
             std::fs::write(self.scratch.join(format!("{folder}{}.txt", self.list_suffix)), &text)?;
             print!("{text}");
+            if self.list_suffix.is_empty() {
+                print!("{}", report::judged_without_need(settled));
+            }
         }
-        Ok(())
+        Ok(crates.values().map(Settled::left).sum())
     }
 }
 
@@ -201,9 +210,12 @@ pub fn run(arguments: &SurvivorsArguments) -> Result<(), Box<dyn Error>> {
     let open = open(&mutants, &results);
     println!("== {} mutants, {} of them settled by earlier runs", mutants.len(), mutants.len() - open.len());
     plan.settle(&open, &mut results)?;
-    plan.report(&mutants, &results)?;
+    let left = plan.report(&mutants, &results)?;
     println!("== {} s", started.elapsed().as_secs());
-    Ok(())
+    match left {
+        0 => Ok(()),
+        left => Err(format!("no test notices {left} mutants, and docs/mutants says nothing of them").into()),
+    }
 }
 
 /// The lock of what is under `scratch`, as long as the file is open.
@@ -367,7 +379,11 @@ mod tests {
         for (mutant, outcome) in mutants.iter().zip([Outcome::Survived, Outcome::Unreached]) {
             results.get_mut(mutant.folder()).unwrap().enter(&mutant.name, outcome).unwrap();
         }
-        all.report(&mutants, &results).unwrap();
+        let ledger = all.root.join("docs/mutants");
+        std::fs::create_dir_all(&ledger).unwrap();
+        std::fs::write(ledger.join("ring.txt"), "# constant: x\nring/src/c.rs:1:1: replace + with -\n")
+            .unwrap();
+        assert_eq!(all.report(&mutants, &results).unwrap(), 2);
         let written = |name| std::fs::read_to_string(all.scratch.join(name)).unwrap();
         let line = "mem/src/a.rs:1:1: replace + with - in f";
         assert_eq!(written("mem.txt"), format!("# survived: all tests that come by pass (1)\n{line}\n"));
@@ -375,10 +391,18 @@ mod tests {
         assert_eq!(written("ring.txt"), format!("# unreached: no test comes by (1)\n{line}\n"));
         // A run about a part leaves the whole list as it is.
         let part = Plan { list_suffix: "-part", ..plan(&folder, &["mem", "ring"], &[]) };
-        part.report(&mutants[1..], &results).unwrap();
+        assert_eq!(part.report(&mutants[1..], &results).unwrap(), 1);
         assert_eq!(written("mem-part.txt"), "");
         assert_eq!(written("ring-part.txt"), written("ring.txt"));
         assert_ne!(written("mem.txt"), "");
+        // What the ledger has a reason for is not left.
+        std::fs::write(ledger.join("mem.txt"), "# equivalent: x\nmem/src/a.rs:2:2: replace + with - in f\n")
+            .unwrap();
+        assert_eq!(all.report(&mutants, &results).unwrap(), 1);
+        assert_eq!(written("mem.txt"), "");
+        std::fs::write(ledger.join("mem.txt"), "nothing").unwrap();
+        let error = all.report(&mutants, &results).unwrap_err().to_string();
+        assert!(error.starts_with("docs/mutants/mem.txt:1: "), "{error}");
     }
 
     /// Everything but the list: the copy, cargo, the cases and the trials, for a crate with one test.

@@ -96,7 +96,7 @@ impl Named {
 }
 
 /// File and change of a name `file:line:column: change`.
-fn without_place(name: &str) -> Option<(&str, &str)> {
+pub fn without_place(name: &str) -> Option<(&str, &str)> {
     let (place, change) = name.split_once(": ")?;
     let mut parts = place.splitn(3, ':');
     let file = parts.next()?;

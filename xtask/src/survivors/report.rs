@@ -1,21 +1,59 @@
 //! What is said at the end: a table of crates, and what no test notices.
 
+use super::judged::{Judged, Reason};
 use super::list::Mutant;
 use super::results::Outcome;
 use std::collections::BTreeMap;
 
-/// The table's head. "Tried" are the five columns behind it.
-const HEAD: &str = "| crate | tried | killed | timed out | survived | over budget | unreached | unviable | not placed |\n\
-                    |---|---|---|---|---|---|---|---|---|\n";
+/// The table's head. "Tried" are the seven columns behind it.
+const HEAD: &str = "\
+| crate | tried | killed | timed out | equivalent | constant | survived | over budget | unreached | unviable | not placed |
+|---|---|---|---|---|---|---|---|---|---|---|
+";
 
-/// Mutants with what became of them.
-pub type Settled<'a> = Vec<(&'a Mutant, &'a Outcome)>;
+/// The mutants of a crate with what became of them.
+#[derive(Debug, Default)]
+pub struct Settled<'a> {
+    mutants: Vec<(&'a Mutant, Column)>,
+    /// Lines of the ledger that judge none of these.
+    judged_without_need: Vec<&'a str>,
+}
+
+impl<'a> Settled<'a> {
+    /// What no test has noticed is what the ledger says of it.
+    pub fn new(
+        outcomes: impl Iterator<Item = (&'a Mutant, &'a Outcome)>,
+        mut judged: Judged<'a>,
+    ) -> Settled<'a> {
+        let mut column = |mutant: &Mutant, outcome: &Outcome| match column(outcome) {
+            left @ (Column::Survived | Column::OverBudget | Column::Unreached) => match judged.take(mutant) {
+                Some(Reason::Equivalent) => Column::Equivalent,
+                Some(Reason::Constant) => Column::Constant,
+                None => left,
+            },
+            settled => settled,
+        };
+        let mutants = outcomes.map(|(mutant, outcome)| (mutant, column(mutant, outcome))).collect();
+        Settled { mutants, judged_without_need: judged.rest().collect() }
+    }
+
+    fn of(&self, column: Column) -> impl Iterator<Item = &'a str> {
+        self.mutants.iter().filter(move |(_, its)| *its == column).map(|(mutant, _)| mutant.name.as_str())
+    }
+
+    /// How many no test notices and nobody has judged.
+    pub fn left(&self) -> usize {
+        LEFT.into_iter().map(|(column, _)| self.of(column).count()).sum()
+    }
+}
 
 /// A column of the table, behind those of the crate and of what was tried.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Column {
     Killed,
     TimedOut,
+    Equivalent,
+    Constant,
     Survived,
     OverBudget,
     Unreached,
@@ -23,9 +61,15 @@ enum Column {
     NotPlaced,
 }
 
-const COLUMNS: usize = 7;
+const COLUMNS: usize = 9;
 /// The first columns, which are what was tried.
-const TRIED: usize = 5;
+const TRIED: usize = 7;
+/// What no test notices, with the headings of the lists.
+const LEFT: [(Column, &str); 3] = [
+    (Column::Survived, "survived: all tests that come by pass"),
+    (Column::OverBudget, "over budget: the tests that were run pass"),
+    (Column::Unreached, "unreached: no test comes by"),
+];
 
 fn column(outcome: &Outcome) -> Column {
     match outcome {
@@ -44,7 +88,7 @@ pub fn table(crates: &BTreeMap<&str, Settled<'_>>) -> String {
     let mut text = HEAD.to_owned();
     for (name, settled) in crates {
         let mut counts = [0_usize; COLUMNS];
-        settled.iter().for_each(|(_, outcome)| counts[column(outcome) as usize] += 1);
+        settled.mutants.iter().for_each(|(_, column)| counts[*column as usize] += 1);
         let tried: usize = counts[..TRIED].iter().sum();
         let counts = counts.map(|count| count.to_string()).join(" | ");
         text += &format!("| `{name}` | {tried} | {counts} |\n");
@@ -52,22 +96,23 @@ pub fn table(crates: &BTreeMap<&str, Settled<'_>>) -> String {
     text
 }
 
-/// The mutants that no test notices, a line each, under a heading for each kind; nothing if there are none.
+/// The mutants that no test notices and nobody has judged, a line each, under a heading for each kind; nothing if there
+/// are none.
 pub fn survivors(settled: &Settled<'_>) -> String {
-    let mut text = String::new();
-    let kinds = [
-        (Column::Survived, "survived: all tests that come by pass"),
-        (Column::OverBudget, "over budget: the tests that were run pass"),
-        (Column::Unreached, "unreached: no test comes by"),
-    ];
-    for (kind, heading) in kinds {
-        let of_kind = settled.iter().filter(|(_, outcome)| column(outcome) as usize == kind as usize);
-        let lines: Vec<&str> = of_kind.map(|(mutant, _)| mutant.name.as_str()).collect();
-        if !lines.is_empty() {
-            text += &format!("# {heading} ({})\n{}\n", lines.len(), lines.join("\n"));
-        }
+    let list = |(column, heading)| list(heading, &settled.of(column).collect::<Vec<_>>());
+    LEFT.into_iter().map(list).collect()
+}
+
+/// The lines of the ledger that judge no mutant of the run.
+pub fn judged_without_need(settled: &Settled<'_>) -> String {
+    list("judged without need: noticed by now, or gone", &settled.judged_without_need)
+}
+
+fn list(heading: &str, lines: &[&str]) -> String {
+    match lines {
+        [] => String::new(),
+        lines => format!("# {heading} ({})\n{}\n", lines.len(), lines.join("\n")),
     }
-    text
 }
 
 #[cfg(test)]
@@ -88,28 +133,46 @@ mod tests {
             Outcome::Unviable { reason: text() },
             Outcome::NotPlaced { reason: text() },
         ];
-        // One of the first kind, two of the second, and so on.
-        let settled: Vec<(Mutant, &Outcome)> = (0..)
+        // Four of the first kind, five of the second, and so on; each place has a change of its own.
+        let mutants: Vec<(Mutant, &Outcome)> = (0..)
             .zip(&outcomes)
-            .flat_map(|(place, outcome)| (0..=place).map(move |copy| (place, copy, outcome)))
+            .flat_map(|(place, outcome)| (0..place + 4).map(move |copy| (place, copy, outcome)))
             .map(|(place, copy, outcome)| {
-                let name = format!("mem/src/a.rs:{place}:{copy}: replace + with - in f");
+                let name = format!("mem/src/a.rs:{place}:{copy}: replace + with - in f{place}");
                 (Mutant { name, ..mutant("+", Genre::Other, "+", "-") }, outcome)
             })
             .collect();
-        let settled: Settled<'_> = settled.iter().map(|(mutant, outcome)| (mutant, *outcome)).collect();
-        let table = table(&[("mem", settled.clone())].into());
-        assert_eq!(table.lines().last(), Some("| `mem` | 15 | 1 | 2 | 3 | 4 | 5 | 6 | 7 |"));
-        let columns = table.lines().map(|line| line.matches('|').count());
-        assert!(columns.eq([10, 10, 10]), "{table}");
+        let line = |place: usize| format!("mem/src/a.rs:9:9: replace + with - in f{place}\n");
+        let ledger = format!(
+            "# equivalent: x\n{}{}{}# constant: x\n{}{}{}",
+            line(2),
+            line(2),
+            line(3),
+            line(4),
+            line(0),
+            line(5)
+        );
+        let outcomes = mutants.iter().map(|(mutant, outcome)| (mutant, *outcome));
+        let settled = Settled::new(outcomes, Judged::parse("mem.txt", &ledger).unwrap());
+        assert_eq!(settled.left(), 4 + 6 + 7);
         let listed = survivors(&settled);
         let lines: Vec<&str> = listed.lines().filter(|line| !line.starts_with('#')).collect();
-        assert_eq!(lines.len(), 3 + 4 + 5, "{listed}");
-        assert_eq!(lines[0], "mem/src/a.rs:2:0: replace + with - in f");
+        assert_eq!(lines.len(), 4 + 6 + 7, "{listed}");
+        assert_eq!(lines[0], "mem/src/a.rs:2:2: replace + with - in f2");
         assert!(
-            listed.contains("# over budget: the tests that were run pass (4)\nmem/src/a.rs:3:0"),
+            listed.contains("# over budget: the tests that were run pass (6)\nmem/src/a.rs:3:1"),
             "{listed}"
         );
-        assert_eq!(survivors(&Settled::new()), "");
+        // What is noticed, or does not compile, needs no reason.
+        assert_eq!(
+            judged_without_need(&settled),
+            format!("# judged without need: noticed by now, or gone (2)\n{}{}", line(0), line(5))
+        );
+        let table = table(&[("mem", settled)].into());
+        assert_eq!(table.lines().last(), Some("| `mem` | 30 | 4 | 5 | 3 | 1 | 4 | 6 | 7 | 9 | 10 |"));
+        let columns = table.lines().map(|line| line.matches('|').count());
+        assert!(columns.eq([12, 12, 12]), "{table}");
+        let nothing = Settled::default();
+        assert_eq!((survivors(&nothing), judged_without_need(&nothing), nothing.left()), Default::default());
     }
 }

@@ -109,8 +109,8 @@ impl MemoryChecker {
         self.report_at(Defect::LanesClash, lanes.lanes[1], lanes.address, None, || lanes.to_string());
     }
 
-    /// A lane accesses LDS, as the current instruction does. `element_bytes`: its alignment. Returns false if the access
-    /// is not inside the allocation and must be dropped.
+    /// A lane accesses LDS as the current instruction does. `element_bytes`: its alignment. Returns false if the access
+    /// is not inside the allocation: what is loaded there is zero, and what is stored is dropped.
     pub fn lds_access(
         &mut self,
         group: &mut GroupShadow,
