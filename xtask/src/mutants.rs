@@ -4,7 +4,8 @@
 //! Contract: the rows of [`table`], [`assembly`] and [`products`] are planted one at a time into a copy of the
 //! repository under `target/mutants`, which has its own build outputs; no file outside that folder is written. A row
 //! whose text is not found exactly once, or whose mutant does not compile, is an error. Every test must first pass
-//! without a mutant. Cost: a build of what the tests need, then for each row a build of what it touches.
+//! without a mutant, and none may be skipped for want of what `ZRT_MODELS` and the like name. Cost: a build of what
+//! the tests need, then for each row a build of what it touches.
 
 mod assembly;
 mod products;
@@ -123,7 +124,7 @@ fn with_mutant(tree: &Tree, mutant: &Mutant) -> Result<Outcome, Box<dyn Error>> 
 /// What is printed, and whether the table says so.
 fn judge(outcome: &Outcome, expected: &Expected) -> (String, bool) {
     match (outcome, expected) {
-        (Outcome::DoesNotCompile, _) => (outcome.to_string(), false),
+        (Outcome::DoesNotCompile | Outcome::Skipped(_), _) => (outcome.to_string(), false),
         (Outcome::Survived, Expected::Equivalent(reason)) => (format!("equivalent: {reason}"), true),
         (Outcome::Survived, Expected::Killed) => (outcome.to_string(), false),
         (_, Expected::Killed) => (outcome.to_string(), true),
@@ -150,7 +151,8 @@ mod tests {
         case "$*" in
             "xtask asm") ! grep -q refused asm/gfx1201/kernel.s; exit;;
             "test --no-run"*) ! grep -q misspelt lib/src/lib.rs; exit;;
-            *) grep -q "without tests" lib/src/lib.rs && exit 0;;
+            *) grep -q "without tests" lib/src/lib.rs && exit 0
+               grep -q "without models" lib/src/lib.rs && echo "skipped: one: no model" >&2;;
         esac
         if grep -q wrong lib/src/lib.rs asm/gfx1201/kernel.s; then
             echo "test one ... FAILED"; echo "test result: FAILED. 3 passed; 1 failed; 0 ignored"; exit 1
@@ -221,6 +223,10 @@ mod tests {
         for (library, told) in [
             ("right, wrong", "without a mutant: killed by one"),
             ("right, misspelt", "without a mutant: does not compile"),
+            (
+                "right without models",
+                "without a mutant: not held against all its tests: skipped: one: no model",
+            ),
         ] {
             assert_eq!(planted(library, "", &rust()).0, Err(format!("{command} {told}")));
         }
@@ -273,6 +279,8 @@ mod tests {
         for killed in [Outcome::Killed(vec!["a".into()]), Outcome::TimedOut, Outcome::Refused] {
             assert!(judge(&killed, &Expected::Killed).1 && !judge(&killed, &reason).1);
         }
-        assert!(!judge(&Outcome::DoesNotCompile, &Expected::Killed).1);
+        for neither in [Outcome::DoesNotCompile, Outcome::Skipped("one: no model".into())] {
+            assert!(!judge(&neither, &Expected::Killed).1 && !judge(&neither, &reason).1);
+        }
     }
 }

@@ -24,6 +24,8 @@ pub enum Outcome {
     Refused,
     /// Every test passed.
     Survived,
+    /// Those that ran passed; this one lacked what it needs, as it says.
+    Skipped(String),
     /// It is not a valid mutant.
     DoesNotCompile,
 }
@@ -52,6 +54,7 @@ impl fmt::Display for Outcome {
             Outcome::TimedOut => write!(formatter, "killed: no end within {} s", COMMAND_LIMIT.as_secs()),
             Outcome::Refused => write!(formatter, "killed: the assembler's rules refuse it"),
             Outcome::Survived => write!(formatter, "survived"),
+            Outcome::Skipped(case) => write!(formatter, "not held against all its tests: skipped: {case}"),
             Outcome::DoesNotCompile => write!(formatter, "does not compile"),
         }
     }
@@ -69,7 +72,13 @@ pub fn read(printed: &str, passed: bool) -> Run {
     };
     let results = printed.lines().filter(|line| line.starts_with("test result:"));
     let tests = results.map(|line| numbers(line, " passed") + numbers(line, " failed")).sum();
-    Run { outcome: if passed { Outcome::Survived } else { Outcome::Killed(failed) }, tests }
+    let skipped = printed.lines().find_map(|line| line.strip_prefix("skipped: "));
+    let outcome = match (passed, skipped) {
+        (false, _) => Outcome::Killed(failed),
+        (true, Some(case)) => Outcome::Skipped(case.to_owned()),
+        (true, None) => Outcome::Survived,
+    };
+    Run { outcome, tests }
 }
 
 /// Runs `command` with its output in `output`. `None` if it did not end in time; it is killed then, with everything
@@ -104,6 +113,9 @@ mod tests {
         let names = vec!["a::two".to_owned(), "three - should panic".to_owned()];
         assert_eq!(read(PRINTED, false), Run { outcome: Outcome::Killed(names), tests: 7 });
         assert_eq!(read("", true), Run { outcome: Outcome::Survived, tests: 0 });
+        let skipped = format!("{PRINTED}skipped: two: no model\n");
+        assert_eq!(read(&skipped, true).outcome, Outcome::Skipped("two: no model".to_owned()));
+        assert!(matches!(read(&skipped, false).outcome, Outcome::Killed(_)));
     }
 
     #[test]
@@ -117,6 +129,10 @@ mod tests {
             (Outcome::TimedOut, "killed: no end within 900 s"),
             (Outcome::Refused, "killed: the assembler's rules refuse it"),
             (Outcome::Survived, "survived"),
+            (
+                Outcome::Skipped("two: no model".to_owned()),
+                "not held against all its tests: skipped: two: no model",
+            ),
             (Outcome::DoesNotCompile, "does not compile"),
         ] {
             assert_eq!(outcome.to_string(), said);
