@@ -1,7 +1,7 @@
 //! Flags and readers, byte by byte and class by class.
 
 use super::rig::{BASE, Rig};
-use crate::check::memory::{Access, AccessKind, CacheActions, Defect, FINDINGS_MAX, Scope, WaveId};
+use crate::check::memory::{Access, AccessKind, CacheActions, Defect, FINDINGS_MAX, Path, Scope, WaveId};
 
 type Program = fn(&mut Rig);
 
@@ -373,6 +373,9 @@ fn one_instruction_comes_before_a_write_on_its_way() {
     rig.host.set(BASE, 0x0403_0201);
     rig.store_bytes(0, Scope::Device, BASE + 1, &[7, 8]);
     rig.barrier(&[0, 1]);
+    // Who looks beside it has not looked at it.
+    rig.begin(1, AccessKind::Load, Scope::Device);
+    rig.checker.load(0, BASE, &mut rig.host, &mut [0]);
     rig.begin(1, AccessKind::Load, Scope::Device);
     let lane = |rig: &mut Rig, at: u64| {
         let mut byte = [0];
@@ -387,12 +390,16 @@ fn one_instruction_comes_before_a_write_on_its_way() {
     rig.store(1, Scope::Device, BASE, 10);
     assert_eq!(rig.load(0, Scope::Device, BASE), 10);
     assert_eq!(rig.load(1, Scope::Device, BASE), 10);
-    // And so is what was stored over it.
     rig.store(0, Scope::Device, BASE, 11);
-    rig.store(0, Scope::Cu, BASE, 12);
+    rig.barrier(&[0, 1]);
+    rig.checker.cp_write(BASE, &[12, 0, 0, 0], Path::LevelTwo, &mut rig.host);
+    assert_eq!(rig.load(1, Scope::Device, BASE), 12);
+    // And so is what was stored over it.
+    rig.store(0, Scope::Device, BASE, 13);
+    rig.store(0, Scope::Cu, BASE, 14);
     rig.wait_stores(0);
     rig.barrier(&[0, 1]);
-    assert_eq!(rig.load(1, Scope::Device, BASE), 12);
+    assert_eq!(rig.load(1, Scope::Device, BASE), 14);
 }
 
 /// Even if nothing tells it from an access that has not been.
