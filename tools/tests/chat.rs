@@ -189,6 +189,7 @@ fn what_cannot_be_answered_is_one_sentence() {
     check(None, &[], 1, &["has no chat template", "zrt generate", "--chat-template-file"]);
     check(Some(&good), &["--context", "8"], 1, &["the context of 8", "/clear", "--context"]);
     check(Some(&good), &["--context", "1"], 1, &["--context is 1"]);
+    check(Some(&good), &["--context", "2"], 1, &["the context of 2"]);
     check(Some(&good), &["--top-p", "2"], 1, &["top-p 2"]);
     check(Some(&good), &["--stop", ""], 1, &["--stop", "empty"]);
     for (source, part) in [
