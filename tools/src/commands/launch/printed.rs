@@ -126,6 +126,7 @@ pub(in crate::commands) fn before(error: &ToolError) -> Option<String> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use zrt_loader::print::hostcall::Services;
 
     /// All that is written, of pieces.
     fn shown(pieces: &[&[u8]]) -> String {
@@ -158,6 +159,20 @@ mod tests {
         ] {
             assert_eq!(note_of(dropped.0, dropped.1), expected);
         }
+    }
+
+    /// By hostcalls of the service that prints (2): one begins a message, the other has its only slot.
+    #[test]
+    fn the_text_of_a_document_ends_with_what_is_not_in_it() {
+        let (mut services, mut printed) = (Services::default(), Printed::default());
+        let [format, rest] = [b"%4096d%4", b"096d\0\0\0\0"].map(|text| u64::from_le_bytes(*text));
+        for _ in 0..=PRINTED_BYTES_MAX / (2 * 4096) {
+            let begin = services.answer(2, [1 | 1 << 5, 0, 0, 0, 0, 0, 0, 0], &mut printed).unwrap();
+            let only = begin[0] & !0xFF | 4 << 5 | 1 << 1;
+            services.answer(2, [only, format, rest, 0, 0, 0, 0, 0], &mut printed).unwrap();
+        }
+        let note = format!("\n[8192 more bytes were printed; {PRINTED_BYTES_MAX} are kept]\n");
+        assert_eq!(text(&printed)[PRINTED_BYTES_MAX..], note);
     }
 
     proptest! {
