@@ -23,6 +23,16 @@ fn submit(device: &Device, code: &Buffer, groups: u32, queue_id: u32, rsrc2: u32
     device.submit(dispatch)
 }
 
+/// A device with one group, which never ends, and the worker that has claimed it.
+fn with_endless_group(config: &Config) -> (Device, Arc<Shared>, Worker) {
+    let (mut device, shared) = device(config);
+    let endless = device.code_words(code::ENDLESS.words);
+    submit(&device, &endless, 1, 1, RSRC2);
+    let mut worker = Worker::new(1, 1);
+    assert!(shared.claim(&mut worker));
+    (device, shared, worker)
+}
+
 /// Runs all that the worker has claimed.
 fn run(shared: &Shared, worker: &mut Worker) {
     while worker.has_work() {
@@ -109,11 +119,8 @@ fn a_queue_behind_one_without_room_gives_no_more_groups_than_it_has() {
 
 #[test]
 fn a_worker_takes_what_was_preempted_and_what_is_new_in_turns() {
-    let (mut device, shared) = device(&parallel(0));
-    let [endless, end] = [code::ENDLESS.words, &END].map(|words| device.code_words(words));
-    let mut worker = Worker::new(1, 1);
-    submit(&device, &endless, 1, 1, RSRC2);
-    assert!(shared.claim(&mut worker));
+    let (mut device, shared, mut worker) = with_endless_group(&parallel(0));
+    let end = device.code_words(&END);
     run(&shared, &mut worker);
     submit(&device, &end, 8, 2, RSRC2);
     let resumed = [(); 12].map(|()| {
@@ -230,11 +237,7 @@ fn a_worker_without_work_sleeps_until_the_end() {
 
 #[test]
 fn a_group_that_is_cancelled_before_it_goes_on_is_not_counted() {
-    let (mut device, shared) = device(&parallel(0));
-    let endless = device.code_words(code::ENDLESS.words);
-    submit(&device, &endless, 1, 1, RSRC2);
-    let mut worker = Worker::new(1, 1);
-    assert!(shared.claim(&mut worker));
+    let (device, shared, mut worker) = with_endless_group(&parallel(0));
     run(&shared, &mut worker);
     assert!(shared.claim(&mut worker) && worker.resumed.is_some());
     assert!(!shared.cancel(|_| true), "the worker has it");
@@ -247,11 +250,7 @@ fn a_group_that_is_cancelled_before_it_goes_on_is_not_counted() {
 /// Of turns of at most 128.
 #[test]
 fn a_seeded_run_goes_on_until_it_has_executed_as_many_instructions_as_are_drawn() {
-    let (mut device, shared) = device(&deterministic(1));
-    let endless = device.code_words(code::ENDLESS.words);
-    submit(&device, &endless, 1, 1, RSRC2);
-    let mut worker = Worker::new(1, 1);
-    assert!(shared.claim(&mut worker));
+    let (_device, shared, mut worker) = with_endless_group(&deterministic(1));
     let drawn = |seed: u64| mix(&mut seed.clone()) % 2048;
     worker.random = (0..).find(|seed| drawn(*seed) >= 1000).unwrap();
     let least = drawn(worker.random);
