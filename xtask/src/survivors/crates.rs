@@ -19,6 +19,7 @@ const OWN_FOLDER: &str = "xtask";
 const OWN: [&str; 4] = [OWN_FOLDER, "docs/mutants", "docs/mutants.md", "CHANGELOG.md"];
 
 /// The packages of the workspace, by folder.
+#[derive(Clone)]
 pub struct Workspace {
     root: PathBuf,
     packages: BTreeMap<String, String>,
@@ -31,11 +32,16 @@ impl Workspace {
         Ok(Workspace { packages: packages(&process::cargo_metadata(&root)?, &root), root })
     }
 
+    /// The folders of all crates, sorted.
+    pub fn folders(&self) -> impl Iterator<Item = &str> {
+        self.packages.keys().map(String::as_str)
+    }
+
     /// The packages of these folders.
     pub fn packages(&self, folders: &[String]) -> Result<Vec<&str>, String> {
         let package = |folder: &String| {
             self.packages.get(folder).map(String::as_str).ok_or_else(|| {
-                let known: Vec<&str> = self.packages.keys().map(String::as_str).collect();
+                let known: Vec<&str> = self.folders().collect();
                 format!("no crate is in the folder {folder}; there are {}", known.join(", "))
             })
         };

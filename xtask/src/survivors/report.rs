@@ -4,12 +4,39 @@ use super::judged::{Judged, Reason};
 use super::list::Mutant;
 use super::results::Outcome;
 use std::collections::BTreeMap;
+use std::iter::Sum;
 
 /// The table's head. "Tried" are the seven columns behind it.
 const HEAD: &str = "\
 | crate | tried | killed | timed out | equivalent | constant | survived | over budget | unreached | unviable | not placed |
 |---|---|---|---|---|---|---|---|---|---|---|
 ";
+
+/// How many mutants each column has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts([usize; COLUMNS]);
+
+impl Counts {
+    /// How many no test notices and nobody has judged.
+    pub fn left(&self) -> usize {
+        LEFT.into_iter().map(|(column, _)| self.0[column as usize]).sum()
+    }
+
+    /// The cells of a row: what was tried, then each column.
+    fn cells(&self) -> String {
+        let tried: usize = self.0[..TRIED].iter().sum();
+        let cells = [tried].into_iter().chain(self.0).map(|count| count.to_string());
+        cells.collect::<Vec<_>>().join(" | ")
+    }
+}
+
+impl Sum for Counts {
+    fn sum<I: Iterator<Item = Counts>>(counts: I) -> Counts {
+        counts.fold(Counts::default(), |sum, one| {
+            Counts(std::array::from_fn(|column| sum.0[column] + one.0[column]))
+        })
+    }
+}
 
 /// The mutants of a crate with what became of them.
 #[derive(Debug, Default)]
@@ -41,9 +68,11 @@ impl<'a> Settled<'a> {
         self.mutants.iter().filter(move |(_, its)| *its == column).map(|(mutant, _)| mutant.name.as_str())
     }
 
-    /// How many no test notices and nobody has judged.
-    pub fn left(&self) -> usize {
-        LEFT.into_iter().map(|(column, _)| self.of(column).count()).sum()
+    /// How many each column has.
+    pub fn counts(&self) -> Counts {
+        let mut counts = Counts::default();
+        self.mutants.iter().for_each(|(_, column)| counts.0[*column as usize] += 1);
+        counts
     }
 }
 
@@ -83,15 +112,14 @@ fn column(outcome: &Outcome) -> Column {
     }
 }
 
-/// The table, a row for each crate.
-pub fn table(crates: &BTreeMap<&str, Settled<'_>>) -> String {
+/// The table, a row for each crate, and one for all if they are several.
+pub fn table(crates: &BTreeMap<String, Counts>) -> String {
     let mut text = HEAD.to_owned();
-    for (name, settled) in crates {
-        let mut counts = [0_usize; COLUMNS];
-        settled.mutants.iter().for_each(|(_, column)| counts[*column as usize] += 1);
-        let tried: usize = counts[..TRIED].iter().sum();
-        let counts = counts.map(|count| count.to_string()).join(" | ");
-        text += &format!("| `{name}` | {tried} | {counts} |\n");
+    for (name, counts) in crates {
+        text += &format!("| `{name}` | {} |\n", counts.cells());
+    }
+    if crates.len() > 1 {
+        text += &format!("| all | {} |\n", crates.values().copied().sum::<Counts>().cells());
     }
     text
 }
@@ -154,7 +182,8 @@ mod tests {
         );
         let outcomes = mutants.iter().map(|(mutant, outcome)| (mutant, *outcome));
         let settled = Settled::new(outcomes, Judged::parse("mem.txt", &ledger).unwrap());
-        assert_eq!(settled.left(), 4 + 6 + 7);
+        let counts = settled.counts();
+        assert_eq!(counts.left(), 4 + 6 + 7);
         let listed = survivors(&settled);
         let lines: Vec<&str> = listed.lines().filter(|line| !line.starts_with('#')).collect();
         assert_eq!(lines.len(), 4 + 6 + 7, "{listed}");
@@ -168,11 +197,17 @@ mod tests {
             judged_without_need(&settled),
             format!("# judged without need: noticed by now, or gone (2)\n{}{}", line(0), line(5))
         );
-        let table = table(&[("mem", settled)].into());
-        assert_eq!(table.lines().last(), Some("| `mem` | 30 | 4 | 5 | 3 | 1 | 4 | 6 | 7 | 9 | 10 |"));
-        let columns = table.lines().map(|line| line.matches('|').count());
-        assert!(columns.eq([12, 12, 12]), "{table}");
+        let one = table(&[("mem".into(), counts)].into());
+        assert_eq!(one.lines().last(), Some("| `mem` | 30 | 4 | 5 | 3 | 1 | 4 | 6 | 7 | 9 | 10 |"));
+        let columns = one.lines().map(|line| line.matches('|').count());
+        assert!(columns.eq([12, 12, 12]), "{one}");
+        let two = table(&[("mem".into(), counts), ("ring".into(), counts)].into());
+        assert_eq!(two.lines().nth(2), one.lines().last());
+        assert_eq!(two.lines().last(), Some("| all | 60 | 8 | 10 | 6 | 2 | 8 | 12 | 14 | 18 | 20 |"));
         let nothing = Settled::default();
-        assert_eq!((survivors(&nothing), judged_without_need(&nothing), nothing.left()), Default::default());
+        assert_eq!(
+            (survivors(&nothing), judged_without_need(&nothing), nothing.counts()),
+            Default::default()
+        );
     }
 }

@@ -9,7 +9,7 @@
 use super::cases::{Cases, Switch, Verdict};
 use super::list::Mutant;
 use super::results::Outcome;
-use super::workers::lock;
+use crate::workers::lock;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Mutex;

@@ -1,0 +1,303 @@
+//! Crates whose mutants are compiled together: the way of their mutants from the list to the table.
+//!
+//! Contract: a mutant that an earlier run has settled is not tried again, as long as what its outcome depends on is the
+//! same. Each outcome is kept at once, so a run that is ended loses none.
+
+use super::cases::Cases;
+use super::copy::Copy;
+use super::crates::{self, Workspace};
+use super::judged::{self, Judged};
+use super::list::Mutant;
+use super::prune;
+use super::report::{self, Counts, Settled};
+use super::results::Results;
+use super::trial::Trial;
+use crate::workers::{self, lock};
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::time::Duration;
+
+/// What is compiled together, and how it is tried.
+pub struct Plan {
+    pub root: PathBuf,
+    /// The folder of everything that is written.
+    pub scratch: PathBuf,
+    /// What comes after a crate's name in the name of its list.
+    pub list_suffix: &'static str,
+    pub workspace: Workspace,
+    /// Folders of the crates that have mutants, and of those whose tests run.
+    pub folders: Vec<String>,
+    pub tests_of: Vec<String>,
+    pub budget: Duration,
+    pub jobs: usize,
+    /// Whether outcomes of earlier runs hold.
+    pub keep: bool,
+}
+
+impl Plan {
+    /// The packages that have mutants.
+    pub fn packages(&self) -> Result<Vec<&str>, String> {
+        self.workspace.packages(&self.folders)
+    }
+
+    /// Tries those of these mutants that are not settled, and reports. Returns the rows of the table.
+    pub fn run(&self, mutants: &[Mutant]) -> Result<BTreeMap<String, Counts>, Box<dyn Error>> {
+        let mut results = self.results()?;
+        let open = open(mutants, &results);
+        println!(
+            "== {} mutants, {} of them settled by earlier runs",
+            mutants.len(),
+            mutants.len() - open.len()
+        );
+        self.settle(&open, &mut results)?;
+        self.report(mutants, &results)
+    }
+
+    /// The results of each crate.
+    fn results(&self) -> Result<BTreeMap<&str, Results>, Box<dyn Error>> {
+        let compiler = crates::compiler(&self.scratch.join("output"))?;
+        let fingerprint = self.workspace.fingerprint(&compiler, &self.tests_of)?;
+        let open = |folder: &String| -> Result<Results, Box<dyn Error>> {
+            let path = self.scratch.join(format!("{folder}.jsonl"));
+            Results::open(&path, fingerprint, self.budget.as_secs_f64(), self.keep)
+        };
+        self.folders.iter().map(|folder| Ok((folder.as_str(), open(folder)?))).collect()
+    }
+
+    /// Settles these mutants, by their numbers.
+    fn settle(
+        &self,
+        mutants: &[(u32, &Mutant)],
+        results: &mut BTreeMap<&str, Results>,
+    ) -> Result<(), Box<dyn Error>> {
+        if mutants.is_empty() {
+            return Ok(());
+        }
+        let (mutated, tested) = (self.packages()?, self.workspace.packages(&self.tests_of)?);
+        let copy = Copy::new(&self.root, &self.scratch, &self.folders, mutants)?;
+        println!("== compiling");
+        let pruned = prune::prune(&copy, mutants, &mutated, &tested)?;
+        let cases = Cases::record(pruned.binaries, self.jobs, &self.scratch.join("output"))?;
+        let trial = Trial::new(&cases, self.budget);
+        let tried: Vec<&(u32, &Mutant)> =
+            mutants.iter().filter(|(number, _)| !pruned.left_out.contains_key(number)).collect();
+        for (number, mutant) in mutants {
+            if let (Some(outcome), Some(results)) =
+                (pruned.left_out.get(number), results.get_mut(mutant.folder()))
+            {
+                results.enter(&mutant.name, outcome.clone())?;
+            }
+        }
+        let reached = tried.iter().filter(|(number, _)| trial.is_reached(*number)).count();
+        println!("== {} mutants, of which some case comes by {reached}", tried.len());
+        let results = Mutex::new(results);
+        let bar = super::progress(tried.len(), "mutants");
+        workers::each(self.jobs, tried.len(), |index| {
+            let (number, mutant) = tried[index];
+            bar.inc(1);
+            let outcome = trial.run(*number, mutant).map_err(|error| format!("{}: {error}", mutant.name))?;
+            match lock(&results).get_mut(mutant.folder()) {
+                Some(results) => results.enter(&mutant.name, outcome).map_err(|error| error.to_string()),
+                None => Ok(()),
+            }
+        })?;
+        bar.finish_and_clear();
+        Ok(())
+    }
+
+    /// Prints the table and what no test notices, and writes the latter. Returns the rows of the table.
+    fn report(
+        &self,
+        mutants: &[Mutant],
+        results: &BTreeMap<&str, Results>,
+    ) -> Result<BTreeMap<String, Counts>, Box<dyn Error>> {
+        let ledger = results.keys().map(|folder| Ok((*folder, judged::read(&self.root, folder)?)));
+        let ledger = ledger.collect::<Result<BTreeMap<&str, String>, Box<dyn Error>>>()?;
+        let mut crates: BTreeMap<&str, Settled<'_>> = BTreeMap::new();
+        for (folder, text) in &ledger {
+            let own = mutants.iter().filter(|mutant| mutant.folder() == *folder);
+            let settled = own.filter_map(|mutant| Some((mutant, results[folder].get(&mutant.name)?)));
+            let judged = Judged::parse(&format!("docs/mutants/{folder}.txt"), text)?;
+            crates.insert(folder, Settled::new(settled, judged));
+        }
+        let counts =
+            crates.iter().map(|(folder, settled)| ((*folder).to_owned(), settled.counts())).collect();
+        println!("\n{}", report::table(&counts));
+        for (folder, settled) in &crates {
+            let text = report::survivors(settled);
+            std::fs::write(self.scratch.join(format!("{folder}{}.txt", self.list_suffix)), &text)?;
+            print!("{text}");
+            if self.list_suffix.is_empty() {
+                print!("{}", report::judged_without_need(settled));
+            }
+        }
+        Ok(counts)
+    }
+}
+
+/// The mutants without a result, numbered from 1.
+fn open<'a>(mutants: &'a [Mutant], results: &BTreeMap<&str, Results>) -> Vec<(u32, &'a Mutant)> {
+    let is_open = |mutant: &&Mutant| {
+        results.get(mutant.folder()).is_some_and(|results| results.get(&mutant.name).is_none())
+    };
+    (1..).zip(mutants.iter().filter(is_open)).collect()
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::super::list::{Extent, Genre, Position};
+    use super::super::results::Outcome;
+    use super::super::rewrite::tests::mutant;
+    use super::super::{MUTANTS_MAX, copy, names};
+    use super::*;
+    use zrt_needs::TemporaryFolder;
+
+    /// A run about these crates of a repository that has these files.
+    fn plan(folder: &TemporaryFolder, folders: &[&str], files: &[(&str, &str)]) -> Plan {
+        let (root, scratch) = (folder.join("root"), folder.join("scratch"));
+        std::fs::create_dir_all(scratch.join("output")).unwrap();
+        for (file, text) in files {
+            std::fs::create_dir_all(root.join(file).parent().unwrap()).unwrap();
+            std::fs::write(root.join(file), text).unwrap();
+        }
+        let workspace = crates::tests::workspace(&root);
+        let folders = names(folders.iter().copied());
+        let tests_of = folders.clone();
+        let budget = Duration::from_secs(60);
+        Plan { root, scratch, list_suffix: "", workspace, folders, tests_of, budget, jobs: 1, keep: true }
+    }
+
+    #[test]
+    fn each_crate_has_its_results_as_long_as_no_file_changes() {
+        let folder = TemporaryFolder::new("plan-results");
+        let mut plan = plan(&folder, &["ring", "mem"], &[("mem/src/a.rs", "first")]);
+        let kept = |plan: &Plan| {
+            let results = plan.results().unwrap();
+            assert!(results.keys().eq(&["mem", "ring"]));
+            ["mem", "ring"].map(|folder| results[folder].get("a").cloned())
+        };
+        let enter = |plan: &Plan| {
+            plan.results().unwrap().get_mut("ring").unwrap().enter("a", Outcome::Survived).unwrap();
+        };
+        assert_eq!(kept(&plan), [None, None]);
+        enter(&plan);
+        assert_eq!(kept(&plan), [None, Some(Outcome::Survived)]);
+        std::fs::write(plan.root.join("mem/src/a.rs"), "second").unwrap();
+        assert_eq!(kept(&plan), [None, None]);
+        enter(&plan);
+        plan.keep = false;
+        assert_eq!(kept(&plan), [None, None]);
+    }
+
+    /// Mutants of a file, by their numbers.
+    pub fn mutants(file: &str, numbers: std::ops::Range<usize>) -> Vec<Mutant> {
+        let mutant = |number| Mutant {
+            name: format!("{file}:1:1: change {number}"),
+            file: file.to_owned(),
+            function: None,
+            genre: Genre::BinaryOperator,
+            replacement: String::new(),
+            extent: Extent { start: Position { line: 1, column: 1 } },
+        };
+        numbers.map(mutant).collect()
+    }
+
+    #[test]
+    fn mutants_without_a_result_are_numbered_from_one() {
+        let folder = TemporaryFolder::new("plan-open");
+        let plan = plan(&folder, &["mem"], &[("mem/src/a.rs", "")]);
+        let mut results = plan.results().unwrap();
+        results.get_mut("mem").unwrap().enter("mem/src/a.rs:1:1: change 1", Outcome::Survived).unwrap();
+        let listed = [mutants("mem/src/a.rs", 0..3), mutants("ring/src/b.rs", 0..1)].concat();
+        let open: Vec<(u32, &str)> =
+            open(&listed, &results).into_iter().map(|(number, one)| (number, one.name.as_str())).collect();
+        assert_eq!(open, [(1, "mem/src/a.rs:1:1: change 0"), (2, "mem/src/a.rs:1:1: change 2")]);
+    }
+
+    #[test]
+    fn what_no_test_notices_is_written_for_each_crate() {
+        let folder = TemporaryFolder::new("plan-report");
+        let all = plan(&folder, &["mem", "ring"], &[("mem/src/a.rs", "")]);
+        let mutants = ["mem/src/a.rs", "ring/src/b.rs"].map(|file| Mutant {
+            name: format!("{file}:1:1: replace + with - in f"),
+            file: file.into(),
+            ..mutant("+", Genre::BinaryOperator, "+", "-")
+        });
+        let mut results = all.results().unwrap();
+        for (mutant, outcome) in mutants.iter().zip([Outcome::Survived, Outcome::Unreached]) {
+            results.get_mut(mutant.folder()).unwrap().enter(&mutant.name, outcome).unwrap();
+        }
+        let ledger = all.root.join("docs/mutants");
+        std::fs::create_dir_all(&ledger).unwrap();
+        std::fs::write(ledger.join("ring.txt"), "# constant: x\nring/src/c.rs:1:1: replace + with -\n")
+            .unwrap();
+        let left = |plan: &Plan, mutants: &[Mutant]| -> usize {
+            plan.report(mutants, &results).unwrap().values().map(Counts::left).sum()
+        };
+        assert_eq!(left(&all, &mutants), 2);
+        let written = |name| std::fs::read_to_string(all.scratch.join(name)).unwrap();
+        let line = "mem/src/a.rs:1:1: replace + with - in f";
+        assert_eq!(written("mem.txt"), format!("# survived: all tests that come by pass (1)\n{line}\n"));
+        let line = "ring/src/b.rs:1:1: replace + with - in f";
+        assert_eq!(written("ring.txt"), format!("# unreached: no test comes by (1)\n{line}\n"));
+        // A run about a part leaves the whole list as it is.
+        let part = Plan { list_suffix: "-part", ..plan(&folder, &["mem", "ring"], &[]) };
+        assert_eq!(left(&part, &mutants[1..]), 1);
+        assert_eq!(written("mem-part.txt"), "");
+        assert_eq!(written("ring-part.txt"), written("ring.txt"));
+        assert_ne!(written("mem.txt"), "");
+        // What the ledger has a reason for is not left.
+        std::fs::write(ledger.join("mem.txt"), "# equivalent: x\nmem/src/a.rs:2:2: replace + with - in f\n")
+            .unwrap();
+        assert_eq!(left(&all, &mutants), 1);
+        assert_eq!(written("mem.txt"), "");
+        std::fs::write(ledger.join("mem.txt"), "nothing").unwrap();
+        let error = all.report(&mutants, &results).unwrap_err().to_string();
+        assert!(error.starts_with("docs/mutants/mem.txt:1: "), "{error}");
+    }
+
+    /// Everything but the list: the copy, cargo, the cases and the trials, for a crate with one test.
+    #[test]
+    fn each_mutant_of_a_crate_is_settled() {
+        const SOURCE: &str = "\
+pub fn sum(a: u8, b: u8) -> u8 { a + b }
+pub fn is_more(a: u8) -> bool { a > 1 }
+pub fn alone() -> u8 { 7 }
+#[test]
+fn sums() { assert_eq!(sum(2, 3), 5); assert!(is_more(2)); }
+";
+        let manifest = "[package]\nname = \"zrt-mem\"\nedition = \"2024\"\n[lib]\npath = \"src/a.rs\"\n";
+        let folder = TemporaryFolder::new("plan-settle");
+        let files = [
+            ("Cargo.toml", "[workspace]\nresolver = \"3\"\nmembers = [\"mem\"]\n"),
+            ("mem/Cargo.toml", manifest),
+            ("mem/src/a.rs", SOURCE),
+        ];
+        let plan = plan(&folder, &["mem"], &files);
+        let mutants = [
+            mutant(SOURCE, Genre::BinaryOperator, "+ b", "-"),
+            mutant(SOURCE, Genre::BinaryOperator, "> 1", ">="),
+            mutant(SOURCE, Genre::FnValue, "7", "1"),
+            mutant(SOURCE, Genre::FnValue, "a > 1", "String::new()"),
+        ];
+        let numbered: Vec<(u32, &Mutant)> = (1..).zip(&mutants).collect();
+        let mut results = plan.results().unwrap();
+        plan.settle(&numbered, &mut results).unwrap();
+        let outcomes = mutants.each_ref().map(|mutant| results["mem"].get(&mutant.name).cloned());
+        let expected = [
+            Outcome::Killed { test: "mem/zrt_mem sums".into() },
+            Outcome::Survived,
+            Outcome::Unreached,
+            Outcome::Unviable { reason: "mismatched types".into() },
+        ];
+        assert_eq!(outcomes, expected.map(Some));
+    }
+
+    #[test]
+    fn the_switch_has_room_for_as_many_mutants_as_a_run_can_have() {
+        assert!(copy::SWITCH.contains("const NUMBERS_MAX: usize = 1 << 16;"));
+        assert_eq!(MUTANTS_MAX + 1, 1 << 16);
+    }
+}
