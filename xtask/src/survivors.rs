@@ -14,7 +14,9 @@
 //! Cost: some compilations of the crates, one of the tests, each case once alone, and for each mutant a few short
 //! processes; for a crate minutes, where building anew for each mutant takes hours or days.
 
+mod alone;
 mod cases;
+mod compile;
 mod copy;
 mod crates;
 mod judged;
@@ -73,6 +75,9 @@ pub struct SurvivorsArguments {
     /// Take nothing from earlier runs.
     #[arg(long)]
     fresh: bool,
+    /// Compile each mutant alone that cannot be chosen when the tests run: constants, and what was not placed.
+    #[arg(long)]
+    alone: bool,
     /// The program cargo-mutants, version 27.1.
     #[arg(long, value_name = "PATH", default_value = "cargo-mutants")]
     cargo_mutants: PathBuf,
@@ -130,6 +135,7 @@ fn plans(arguments: &SurvivorsArguments, root: &Path, scratch: &Path) -> Result<
             budget,
             jobs: arguments.jobs.unwrap_or(cores),
             keep: !arguments.fresh,
+            alone: arguments.alone,
         })
     };
     let of_group =
@@ -284,6 +290,7 @@ mod tests {
                 every,
                 jobs: None,
                 fresh: false,
+                alone: false,
                 cargo_mutants: PathBuf::new(),
             };
             assert_eq!(arguments.is_partial(), named || !files.is_empty() || every > 1);

@@ -3,17 +3,14 @@
 //! Contract: the copy equals the repository, but for the files that have mutants and for the manifests of their crates,
 //! which depend on the switch. The switch is a crate beside the copy. Whatever else was changed in the copy is undone.
 
+use super::compile::Compiled;
 use super::list::Mutant;
 use super::rewrite::{self, Written};
 use crate::mirror::{self, Mirror};
-use crate::process::{self, Limits};
-use crate::test::TestBinary;
-use serde_json::Value;
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
 
 /// The source of the switch, which is compiled as part of the copy and not of the workspace.
@@ -32,29 +29,6 @@ pub struct Copy {
     output: PathBuf,
     /// The files that have mutants, as they are in the repository.
     sources: BTreeMap<String, String>,
-}
-
-/// How a compilation ended.
-pub struct Compiled {
-    /// Why it did not succeed.
-    pub failure: Option<String>,
-    /// What cargo said, a message each.
-    pub messages: Vec<Value>,
-    /// What it said without that form.
-    pub said: String,
-}
-
-impl Compiled {
-    /// The compiler's errors.
-    pub fn errors(&self) -> impl Iterator<Item = &Value> {
-        let of_compiler = self.messages.iter().filter(|message| message["reason"] == "compiler-message");
-        of_compiler.map(|message| &message["message"]).filter(|message| message["level"] == "error")
-    }
-
-    /// The compiled tests.
-    pub fn binaries(&self) -> Vec<TestBinary> {
-        self.messages.iter().filter_map(TestBinary::from_message).collect()
-    }
 }
 
 impl Copy {
@@ -114,20 +88,10 @@ impl Copy {
     fn compile(&self, arguments: &[&str], packages: &[&str]) -> Result<Compiled, Box<dyn Error>> {
         let mut command = self.mirror.cargo(arguments);
         command.args(packages.iter().flat_map(|package| ["--package", package]));
-        configure(&mut command);
-        let limits = Limits { time: COMPILE_LIMIT, memory_bytes: u64::MAX };
-        let said = process::listen(&mut command, &self.output.join("compile"), limits)?;
-        let messages = said.output.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
-        Ok(Compiled { failure: said.ended.failure(), messages, said: said.errors })
+        // A question that constants may ask too is not in stable Rust.
+        command.env("RUSTC_BOOTSTRAP", "zrt_switch").env("CARGO_INCREMENTAL", "0");
+        Compiled::by(&mut command, &self.output.join("compile"), COMPILE_LIMIT)
     }
-}
-
-/// How rustc is called.
-fn configure(command: &mut Command) {
-    // What is denied elsewhere is common in branches: unused brackets, code behind a return, overflows.
-    command.env("RUSTFLAGS", "--cap-lints=warn").env_remove("CARGO_ENCODED_RUSTFLAGS");
-    // A question that constants may ask too is not in stable Rust.
-    command.env("RUSTC_BOOTSTRAP", "zrt_switch").env("CARGO_INCREMENTAL", "0");
 }
 
 /// A manifest with the dependency.
@@ -144,6 +108,7 @@ pub mod tests {
     use super::super::list::Genre;
     use super::super::rewrite::tests::mutant;
     use super::*;
+    use crate::test::TestBinary;
 
     fn put(root: &Path, path: &str, text: &str) {
         fs::create_dir_all(root.join(path).parent().unwrap()).unwrap();
@@ -197,17 +162,6 @@ pub mod tests {
         copy.write(&[(3, &planted)]).unwrap();
         Copy::new(&root, &scratch, &[], &[]).unwrap();
         assert_eq!((read("mem/src/a.rs").as_str(), read("mem/Cargo.toml").as_str()), (source, "[package]\n"));
-    }
-
-    #[test]
-    fn errors_are_those_of_the_compiler() {
-        let message = |reason: &str, level: &str| serde_json::json!({ "reason": reason, "message": { "level": level } });
-        let messages =
-            [("compiler-message", "error"), ("compiler-message", "warning"), ("build-finished", "error")];
-        let messages = messages.map(|(reason, level)| message(reason, level)).into();
-        let compiled = Compiled { failure: None, messages, said: String::new() };
-        assert_eq!(compiled.errors().count(), 1);
-        assert!(compiled.binaries().is_empty());
     }
 
     #[test]

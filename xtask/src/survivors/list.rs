@@ -40,10 +40,24 @@ pub struct Position {
     pub column: usize,
 }
 
+impl Position {
+    /// The byte of a text; `None` if the text has no such place.
+    fn byte(self, text: &str) -> Option<usize> {
+        let mut lines = text.split_inclusive('\n');
+        let before: usize = lines.by_ref().take(self.line.checked_sub(1)?).map(str::len).sum();
+        let line = lines.next()?;
+        let column = self.column.checked_sub(1)?;
+        let ends = line.char_indices().map(|(byte, _)| byte).chain([line.len()]);
+        Some(before + ends.into_iter().nth(column)?)
+    }
+}
+
 /// What a mutant replaces.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Extent {
     pub start: Position,
+    /// Behind the last character.
+    pub end: Position,
 }
 
 /// The function that a mutant is in.
@@ -71,6 +85,13 @@ impl Mutant {
     /// The folder of its crate.
     pub fn folder(&self) -> &str {
         self.file.split('/').next().unwrap_or(&self.file)
+    }
+
+    /// The text of its file with the mutant in it, and blanks around that; `None` if the text has no such place.
+    pub fn planted(&self, text: &str) -> Option<String> {
+        let (start, end) = (self.extent.start.byte(text)?, self.extent.end.byte(text)?);
+        text.get(start..end)?;
+        Some(format!("{} {} {}", &text[..start], self.replacement, &text[end..]))
     }
 }
 
@@ -163,9 +184,29 @@ mod tests {
         let mutant = parse(&listed("BinaryOperator")).unwrap().remove(0);
         assert_eq!((mutant.folder(), mutant.genre), ("mem", Genre::BinaryOperator));
         assert_eq!(mutant.extent.start, Position { line: 2, column: 5 });
+        assert_eq!(mutant.extent.end, Position { line: 2, column: 6 });
         assert_eq!(mutant.function.unwrap().name, "f");
         assert_eq!(parse(&listed("Unheard")).unwrap()[0].genre, Genre::Other);
         assert!(parse("{}").is_err());
+    }
+
+    #[test]
+    fn a_mutant_takes_the_place_of_what_it_changes() {
+        let planted = |text: &str, start: [usize; 2], end: [usize; 2]| {
+            let place = |[line, column]: [usize; 2]| Position { line, column };
+            let extent = Extent { start: place(start), end: place(end) };
+            let mutant = super::super::rewrite::tests::mutant("+", Genre::BinaryOperator, "+", "-");
+            Mutant { extent, ..mutant }.planted(text)
+        };
+        let text = "é\nö << ü\nlast";
+        assert_eq!(planted(text, [2, 3], [2, 5]).as_deref(), Some("é\nö  -  ü\nlast"));
+        assert_eq!(planted(text, [1, 1], [2, 2]).as_deref(), Some(" -  << ü\nlast"));
+        assert_eq!(planted(text, [3, 1], [3, 5]).as_deref(), Some("é\nö << ü\n - "));
+        for (start, end) in
+            [([3, 1], [3, 6]), ([4, 1], [4, 1]), ([0, 1], [1, 1]), ([1, 0], [1, 1]), ([2, 3], [2, 1])]
+        {
+            assert_eq!(planted(text, start, end), None, "{start:?} {end:?}");
+        }
     }
 
     #[test]
@@ -176,7 +217,8 @@ mod tests {
              a test: it has failed\n",
         );
         let mutant = |name: &str| {
-            let extent = Extent { start: Position { line: 1, column: 1 } };
+            let place = Position { line: 1, column: 1 };
+            let extent = Extent { start: place, end: place };
             let (file, replacement) = ("mem/src/a.rs".to_owned(), "-".to_owned());
             Mutant {
                 name: name.into(),

@@ -3,13 +3,14 @@
 //! Contract: a mutant that an earlier run has settled is not tried again, as long as what its outcome depends on is the
 //! same. Each outcome is kept at once, so a run that is ended loses none.
 
+use super::alone::Alone;
 use super::cases::Cases;
 use super::copy::Copy;
 use super::crates::{self, Workspace};
 use super::judged::{self, Judged};
 use super::list::Mutant;
 use super::prune;
-use super::report::{self, Counts, Settled};
+use super::report::{self, Column, Counts, Settled};
 use super::results::Results;
 use super::trial::Trial;
 use crate::workers::{self, lock};
@@ -34,6 +35,8 @@ pub struct Plan {
     pub jobs: usize,
     /// Whether outcomes of earlier runs hold.
     pub keep: bool,
+    /// Whether what the switch cannot choose is compiled alone.
+    pub alone: bool,
 }
 
 impl Plan {
@@ -52,18 +55,35 @@ impl Plan {
             mutants.len() - open.len()
         );
         self.settle(&open, &mut results)?;
-        self.report(mutants, &results)
+        let ledger = self.ledger()?;
+        let mut alone = self.results_alone()?;
+        if self.alone {
+            let settled = self.settled(mutants, &ledger, &results, &alone)?;
+            for (folder, settled) in &settled {
+                let wanted: Vec<&Mutant> = settled.only_alone().collect();
+                self.settle_alone(folder, &wanted, &mut alone)?;
+            }
+        }
+        self.report(&self.settled(mutants, &ledger, &results, &alone)?)
     }
 
     /// The results of each crate.
     fn results(&self) -> Result<BTreeMap<&str, Results>, Box<dyn Error>> {
-        let compiler = crates::compiler(&self.scratch.join("output"))?;
-        let fingerprint = self.workspace.fingerprint(&compiler, &self.tests_of)?;
-        let open = |folder: &String| -> Result<Results, Box<dyn Error>> {
-            let path = self.scratch.join(format!("{folder}.jsonl"));
-            Results::open(&path, fingerprint, self.budget.as_secs_f64(), self.keep)
-        };
+        let open = |folder: &'_ String| self.open(&format!("{folder}.jsonl"), &self.tests_of);
         self.folders.iter().map(|folder| Ok((folder.as_str(), open(folder)?))).collect()
+    }
+
+    /// Those of mutants that were compiled alone, with the tests of their crates.
+    fn results_alone(&self) -> Result<BTreeMap<&str, Results>, Box<dyn Error>> {
+        let open =
+            |folder: &String| self.open(&format!("{folder}-alone.jsonl"), std::slice::from_ref(folder));
+        self.folders.iter().map(|folder| Ok((folder.as_str(), open(folder)?))).collect()
+    }
+
+    fn open(&self, name: &str, tests_of: &[String]) -> Result<Results, Box<dyn Error>> {
+        let compiler = crates::compiler(&self.scratch.join("output"))?;
+        let fingerprint = self.workspace.fingerprint(&compiler, tests_of)?;
+        Results::open(&self.scratch.join(name), fingerprint, self.budget.as_secs_f64(), self.keep)
     }
 
     /// Settles these mutants, by their numbers.
@@ -107,25 +127,60 @@ impl Plan {
         Ok(())
     }
 
+    /// Settles mutants of a crate by compiling each alone.
+    fn settle_alone(
+        &self,
+        folder: &str,
+        mutants: &[&Mutant],
+        results: &mut BTreeMap<&str, Results>,
+    ) -> Result<(), Box<dyn Error>> {
+        let (Some(results), false) = (results.get_mut(folder), mutants.is_empty()) else { return Ok(()) };
+        println!("== {} mutants of {folder}, each compiled alone", mutants.len());
+        let packages = self.workspace.packages(&[folder.to_owned()])?;
+        let scratch = self.scratch.join("alone");
+        let alone = Alone::new(&self.root, &scratch, packages[0], self.jobs, self.budget)?;
+        let bar = super::progress(mutants.len(), "mutants");
+        for mutant in mutants {
+            bar.inc(1);
+            results.enter(&mutant.name, alone.run(mutant)?)?;
+        }
+        bar.finish_and_clear();
+        Ok(())
+    }
+
+    /// The text of each crate's file in the ledger.
+    fn ledger(&self) -> Result<BTreeMap<&str, String>, Box<dyn Error>> {
+        self.folders.iter().map(|folder| Ok((folder.as_str(), judged::read(&self.root, folder)?))).collect()
+    }
+
+    /// The mutants of each crate with what became of them.
+    fn settled<'a>(
+        &self,
+        mutants: &'a [Mutant],
+        ledger: &'a BTreeMap<&str, String>,
+        results: &'a BTreeMap<&str, Results>,
+        alone: &BTreeMap<&str, Results>,
+    ) -> Result<BTreeMap<&'a str, Settled<'a>>, String> {
+        let settled = |(folder, text): (&&'a str, &'a String)| {
+            let own = mutants.iter().filter(|mutant| mutant.folder() == *folder);
+            let outcomes = own.filter_map(|mutant| Some((mutant, results[folder].get(&mutant.name)?)));
+            let alone =
+                |mutant: &Mutant| -> Option<Column> { alone[folder].get(&mutant.name).map(report::column) };
+            let judged = Judged::parse(&format!("docs/mutants/{folder}.txt"), text)?;
+            Ok((*folder, Settled::new(outcomes, alone, judged)))
+        };
+        ledger.iter().map(settled).collect()
+    }
+
     /// Prints the table and what no test notices, and writes the latter. Returns the rows of the table.
     fn report(
         &self,
-        mutants: &[Mutant],
-        results: &BTreeMap<&str, Results>,
+        crates: &BTreeMap<&str, Settled<'_>>,
     ) -> Result<BTreeMap<String, Counts>, Box<dyn Error>> {
-        let ledger = results.keys().map(|folder| Ok((*folder, judged::read(&self.root, folder)?)));
-        let ledger = ledger.collect::<Result<BTreeMap<&str, String>, Box<dyn Error>>>()?;
-        let mut crates: BTreeMap<&str, Settled<'_>> = BTreeMap::new();
-        for (folder, text) in &ledger {
-            let own = mutants.iter().filter(|mutant| mutant.folder() == *folder);
-            let settled = own.filter_map(|mutant| Some((mutant, results[folder].get(&mutant.name)?)));
-            let judged = Judged::parse(&format!("docs/mutants/{folder}.txt"), text)?;
-            crates.insert(folder, Settled::new(settled, judged));
-        }
         let counts =
             crates.iter().map(|(folder, settled)| ((*folder).to_owned(), settled.counts())).collect();
         println!("\n{}", report::table(&counts));
-        for (folder, settled) in &crates {
+        for (folder, settled) in crates {
             let text = report::survivors(settled);
             std::fs::write(self.scratch.join(format!("{folder}{}.txt", self.list_suffix)), &text)?;
             print!("{text}");
@@ -166,7 +221,18 @@ pub mod tests {
         let folders = names(folders.iter().copied());
         let tests_of = folders.clone();
         let budget = Duration::from_secs(60);
-        Plan { root, scratch, list_suffix: "", workspace, folders, tests_of, budget, jobs: 1, keep: true }
+        Plan {
+            root,
+            scratch,
+            list_suffix: "",
+            workspace,
+            folders,
+            tests_of,
+            budget,
+            jobs: 1,
+            keep: true,
+            alone: false,
+        }
     }
 
     #[test]
@@ -199,7 +265,7 @@ pub mod tests {
             function: None,
             genre: Genre::BinaryOperator,
             replacement: String::new(),
-            extent: Extent { start: Position { line: 1, column: 1 } },
+            extent: Extent { start: Position { line: 1, column: 1 }, end: Position { line: 1, column: 1 } },
         };
         numbers.map(mutant).collect()
     }
@@ -233,8 +299,12 @@ pub mod tests {
         std::fs::create_dir_all(&ledger).unwrap();
         std::fs::write(ledger.join("ring.txt"), "# constant: x\nring/src/c.rs:1:1: replace + with -\n")
             .unwrap();
+        let reported = |plan: &Plan, mutants: &[Mutant]| {
+            let (ledger, alone) = (plan.ledger()?, plan.results_alone()?);
+            plan.report(&plan.settled(mutants, &ledger, &results, &alone)?)
+        };
         let left = |plan: &Plan, mutants: &[Mutant]| -> usize {
-            plan.report(mutants, &results).unwrap().values().map(Counts::left).sum()
+            reported(plan, mutants).unwrap().values().map(Counts::left).sum()
         };
         assert_eq!(left(&all, &mutants), 2);
         let written = |name| std::fs::read_to_string(all.scratch.join(name)).unwrap();
@@ -253,8 +323,16 @@ pub mod tests {
             .unwrap();
         assert_eq!(left(&all, &mutants), 1);
         assert_eq!(written("mem.txt"), "");
+        // A constant that was compiled alone is what it was then.
+        let constant = "# constant: x\nmem/src/a.rs:2:2: replace + with - in f\n";
+        std::fs::write(ledger.join("mem.txt"), constant).unwrap();
+        let cells = || reported(&all, &mutants).unwrap()["mem"];
+        let (before, mut alone) = (cells(), all.results_alone().unwrap());
+        assert_eq!(before.left(), 0);
+        alone.get_mut("mem").unwrap().enter(&mutants[0].name, Outcome::Survived).unwrap();
+        assert_eq!(cells().left(), 1);
         std::fs::write(ledger.join("mem.txt"), "nothing").unwrap();
-        let error = all.report(&mutants, &results).unwrap_err().to_string();
+        let error = reported(&all, &mutants).unwrap_err().to_string();
         assert!(error.starts_with("docs/mutants/mem.txt:1: "), "{error}");
     }
 
@@ -293,6 +371,43 @@ fn sums() { assert_eq!(sum(2, 3), 5); assert!(is_more(2)); }
             Outcome::Unviable { reason: "mismatched types".into() },
         ];
         assert_eq!(outcomes, expected.map(Some));
+    }
+
+    /// Everything but the list, for a constant.
+    #[test]
+    fn a_constant_is_settled_alone_if_that_is_asked_for() {
+        const SOURCE: &str = "\
+pub const LIMIT: u8 = 3 << 1;
+#[test]
+fn limits() { assert_eq!(LIMIT, 6); }
+";
+        let name = "mem/src/a.rs:1:25: replace << with >>";
+        let constant = format!("# constant: x\n{name}\n");
+        let manifest = "[package]\nname = \"zrt-mem\"\nedition = \"2024\"\n[lib]\npath = \"src/a.rs\"\n";
+        let folder = TemporaryFolder::new("plan-alone");
+        std::fs::create_dir_all(folder.join("root/docs/mutants")).unwrap();
+        let files = [
+            ("Cargo.toml", "[workspace]\nresolver = \"3\"\nmembers = [\"mem\"]\n"),
+            ("mem/Cargo.toml", manifest),
+            ("mem/src/a.rs", SOURCE),
+            ("docs/mutants/mem.txt", constant.as_str()),
+        ];
+        let mut plan = plan(&folder, &["mem"], &files);
+        let listed = [Mutant {
+            name: name.into(),
+            file: "mem/src/a.rs".into(),
+            ..mutant(SOURCE, Genre::BinaryOperator, "<<", ">>")
+        }];
+        plan.run(&listed).unwrap();
+        assert!(plan.results_alone().unwrap()["mem"].get(name).is_none());
+        plan.alone = true;
+        plan.run(&listed).unwrap();
+        let killed = Outcome::Killed { test: "mem/zrt_mem limits".into() };
+        assert_eq!(plan.results_alone().unwrap()["mem"].get(name), Some(&killed));
+        // What is settled is not compiled again: without its crate it could not be.
+        std::fs::remove_dir_all(folder.join("scratch/alone")).unwrap();
+        plan.run(&listed).unwrap();
+        assert!(!folder.join("scratch/alone").exists());
     }
 
     #[test]

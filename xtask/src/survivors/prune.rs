@@ -5,7 +5,8 @@
 //! A mutant whose own branch is refused is not viable; one that is left out for a guess was not placed. An error that
 //! points at none of them, after which nothing more can be left out, ends the command.
 
-use super::copy::{Compiled, Copy};
+use super::compile::Compiled;
+use super::copy::Copy;
 use super::list::{Genre, Mutant};
 use super::results::Outcome;
 use super::rewrite::{Branch, Written};
@@ -283,6 +284,7 @@ mod tests {
         };
         let compiled = |starts: &[usize]| Compiled {
             failure: Some("exit status: 101".into()),
+            took_too_long: false,
             messages: starts.iter().map(|start| error(*start)).collect(),
             said: String::new(),
         };

@@ -47,15 +47,17 @@ pub struct Settled<'a> {
 }
 
 impl<'a> Settled<'a> {
-    /// What no test has noticed is what the ledger says of it.
+    /// What no test has noticed is what the ledger says of it. `alone` has what became of a mutant that was compiled
+    /// alone; that counts for what was not placed, and for constants.
     pub fn new(
         outcomes: impl Iterator<Item = (&'a Mutant, &'a Outcome)>,
+        alone: impl Fn(&Mutant) -> Option<Column>,
         mut judged: Judged<'a>,
     ) -> Settled<'a> {
-        let mut column = |mutant: &Mutant, outcome: &Outcome| match column(outcome) {
+        let mut column = |mutant: &Mutant, outcome: &Outcome| match placed(column(outcome), &alone, mutant) {
             left @ (Column::Survived | Column::OverBudget | Column::Unreached) => match judged.take(mutant) {
                 Some(Reason::Equivalent) => Column::Equivalent,
-                Some(Reason::Constant) => Column::Constant,
+                Some(Reason::Constant) => alone(mutant).unwrap_or(Column::Constant),
                 None => left,
             },
             settled => settled,
@@ -68,6 +70,12 @@ impl<'a> Settled<'a> {
         self.mutants.iter().filter(move |(_, its)| *its == column).map(|(mutant, _)| mutant.name.as_str())
     }
 
+    /// Those that tell nothing until they are compiled alone.
+    pub fn only_alone(&self) -> impl Iterator<Item = &'a Mutant> {
+        let is_wanted = |column: &Column| matches!(column, Column::Constant | Column::NotPlaced);
+        self.mutants.iter().filter(move |(_, column)| is_wanted(column)).map(|(mutant, _)| *mutant)
+    }
+
     /// How many each column has.
     pub fn counts(&self) -> Counts {
         let mut counts = Counts::default();
@@ -78,7 +86,7 @@ impl<'a> Settled<'a> {
 
 /// A column of the table, behind those of the crate and of what was tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Column {
+pub enum Column {
     Killed,
     TimedOut,
     Equivalent,
@@ -100,7 +108,16 @@ const LEFT: [(Column, &str); 3] = [
     (Column::Unreached, "unreached: no test comes by"),
 ];
 
-fn column(outcome: &Outcome) -> Column {
+/// What was not placed is what it is alone.
+fn placed(column: Column, alone: impl Fn(&Mutant) -> Option<Column>, mutant: &Mutant) -> Column {
+    match column {
+        Column::NotPlaced => alone(mutant).unwrap_or(column),
+        placed => placed,
+    }
+}
+
+/// The column of an outcome, before the ledger is asked.
+pub fn column(outcome: &Outcome) -> Column {
     match outcome {
         Outcome::Killed { .. } => Column::Killed,
         Outcome::TimedOut { .. } => Column::TimedOut,
@@ -181,7 +198,7 @@ mod tests {
             line(5)
         );
         let outcomes = mutants.iter().map(|(mutant, outcome)| (mutant, *outcome));
-        let settled = Settled::new(outcomes, Judged::parse("mem.txt", &ledger).unwrap());
+        let settled = Settled::new(outcomes.clone(), |_| None, Judged::parse("mem.txt", &ledger).unwrap());
         let counts = settled.counts();
         assert_eq!(counts.left(), 4 + 6 + 7);
         let listed = survivors(&settled);
@@ -204,6 +221,17 @@ mod tests {
         let two = table(&[("mem".into(), counts), ("ring".into(), counts)].into());
         assert_eq!(two.lines().nth(2), one.lines().last());
         assert_eq!(two.lines().last(), Some("| all | 60 | 8 | 10 | 6 | 2 | 8 | 12 | 14 | 18 | 20 |"));
+        let only_alone: Vec<&Mutant> = settled.only_alone().collect();
+        assert_eq!(only_alone.len(), 1 + 10);
+        // Alone one constant is noticed, and what was not placed does not compile.
+        let alone = |mutant: &Mutant| match mutant.name.contains("in f6") {
+            true => Some(Column::Unviable),
+            false => Some(Column::Killed),
+        };
+        let settled = Settled::new(outcomes, alone, Judged::parse("mem.txt", &ledger).unwrap());
+        let alone = table(&[("mem".into(), settled.counts())].into());
+        assert_eq!(alone.lines().last(), Some("| `mem` | 30 | 5 | 5 | 3 | 0 | 4 | 6 | 7 | 19 | 0 |"));
+        assert_eq!(settled.only_alone().count(), 0);
         let nothing = Settled::default();
         assert_eq!(
             (survivors(&nothing), judged_without_need(&nothing), nothing.counts()),

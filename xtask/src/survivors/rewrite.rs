@@ -202,7 +202,10 @@ pub mod tests {
             function: None,
             genre,
             replacement: replacement.into(),
-            extent: Extent { start: Position { line, column } },
+            extent: Extent {
+                start: Position { line, column },
+                end: Position { line, column: column + mark.chars().count() },
+            },
         }
     }
 

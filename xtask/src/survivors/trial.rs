@@ -199,12 +199,12 @@ impl<'a> Trial<'a> {
 }
 
 /// What cases that take so long without a mutant may take with one.
-fn limit(time: Duration) -> Duration {
+pub fn limit(time: Duration) -> Duration {
     time * TIME_FACTOR + TIME_MORE
 }
 
 /// What becomes of a mutant with which a test does not pass.
-fn noticed(verdict: Verdict, test: String) -> Outcome {
+pub fn noticed(verdict: Verdict, test: String) -> Outcome {
     match verdict {
         Verdict::TookTooMuch => Outcome::TimedOut { test },
         Verdict::Failed | Verdict::Passed => Outcome::Killed { test },
@@ -217,7 +217,7 @@ fn function(mutant: &Mutant) -> FunctionKey {
 }
 
 /// What the names of unit tests of a file begin with: `a::b::` for `crate/src/a/b.rs` and for `crate/src/a/b/mod.rs`.
-fn module(file: &str) -> String {
+pub fn module(file: &str) -> String {
     let inside = file.split_once("/src/").map_or(file, |(_, inside)| inside);
     let path = inside.trim_end_matches(".rs").trim_end_matches("/mod");
     format!("{}::", path.replace('/', "::"))
