@@ -94,3 +94,18 @@ fn device_options(syscalls: &dyn Syscalls, options: &OpenOptions) -> DeviceOptio
         ..card
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use zrt_vgpu::{Config, VirtualGpu};
+
+    /// A wait that spins for longer takes the cores on which the virtual device runs.
+    #[test]
+    fn a_wait_spins_longer_for_a_card_than_for_the_virtual_device() {
+        let virtual_device = VirtualGpu::new(Config::default()).unwrap();
+        let tier = device_options(&*virtual_device, &OpenOptions::default());
+        assert_eq!((tier.spin_us, tier.brand), (SPIN_US_VIRTUAL, BRAND_VIRTUAL));
+        assert!(tier.spin_us < DeviceOptions::default().spin_us);
+    }
+}

@@ -54,3 +54,15 @@ impl fmt::Debug for DeviceOptions {
         fields.field("has_witness", &witness.is_some()).finish()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_ring_has_a_length_that_a_ring_may_have_and_room_for_hundreds_of_submissions() {
+        let bytes = DeviceOptions::default().ring_bytes.0;
+        // A submission of a dispatch has some fifty dwords.
+        assert!(bytes.is_power_of_two() && bytes >= 4 * 50 * 300, "{bytes}");
+    }
+}

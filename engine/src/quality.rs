@@ -91,12 +91,13 @@ fn log_softmax(logits: &[f32]) -> impl Iterator<Item = f32> + '_ {
     logits.iter().map(move |logit| (f64::from(*logit) - offset) as f32)
 }
 
-/// Sum of `p · (ln p - ln q)`, from log-probabilities. Rounding may bring the sum slightly below 0, so it is clamped.
+/// Sum of `p · (ln p - ln q)`, from log-probabilities. Rounding may bring the sum slightly below 0, and a sum of
+/// nothing is -0, so it is clamped.
 fn divergence(p: &[f32], q: &[f32]) -> f64 {
     let term = |(p, q): (&f32, &f32)| f64::from(*p).exp() * (f64::from(*p) - f64::from(*q));
     let sum: f64 = p.iter().zip(q).map(term).sum();
     // Not `max`, which would turn a NaN into a perfect 0.
-    if sum < 0.0 { 0.0 } else { sum }
+    if sum <= 0.0 { 0.0 } else { sum }
 }
 
 /// Index of the largest; the first of equals.
@@ -169,7 +170,9 @@ mod tests {
 
     #[test]
     fn rounding_below_zero_is_no_divergence_and_the_best_is_the_first_of_the_largest() {
-        assert_eq!(divergence(&[-1.0], &[-0.5]), 0.0);
+        for (p, q) in [(&[-1.0][..], &[-0.5][..]), (&[-1000.0], &[-1.0]), (&[], &[])] {
+            assert_eq!(divergence(p, q).to_bits(), 0, "{p:?} {q:?}");
+        }
         assert_eq!(best(&[-3.0, -1.0, -0.5, -0.5]), 2);
         assert_eq!(best(&[-0.5, -1.0, -0.5]), 0);
     }

@@ -210,6 +210,25 @@ fn divisors_of_llama3_follow_from_the_turns_of_a_pair() {
     assert_eq!(found, [1.0, 1.0, ramp, 8.0, 8.0, 8.0, 8.0, 8.0]);
 }
 
+/// A pair with just as many turns as the ramp begins with is on it: there the factor is rounded twice.
+#[test]
+fn the_ramp_of_llama3_has_its_lower_end() {
+    // Turns that the file's reader keeps to the last bit.
+    let is_kept = |turns: f64| serde_json::from_str::<f64>(&json!(turns).to_string()).unwrap() == turns;
+    let context = (1..64).find(|context| is_kept(f64::from(*context) / TAU)).unwrap();
+    for factor in [12_582_939.5, 14_000_009.5] {
+        let scaling = json!({"rope_type": "llama3", "factor": factor, "low_freq_factor": f64::from(context) / TAU,
+            "high_freq_factor": 64.0, "original_max_position_embeddings": context});
+        let gguf = opened(&Made::llama().with("rope_scaling", scaling));
+        let tensor = gguf.tensor("rope_freqs.weight").unwrap();
+        let bytes = gguf.read_tensor(tensor, 0..4).unwrap();
+        let found = f32::from_le_bytes(bytes.try_into().unwrap());
+        let on_the_ramp = (1.0_f64 / (1.0 / factor)) as f32;
+        assert_ne!(on_the_ramp, factor as f32, "the two can be told apart");
+        assert_eq!(found, on_the_ramp);
+    }
+}
+
 /// The last of each so many layers has full attention, or none.
 #[test]
 fn types_of_layers_have_a_period() {

@@ -4,6 +4,7 @@
 
 use proptest::prelude::*;
 use zrt_isa::Operand::{Inline, Literal, None, Scalar, Special, Vector};
+use zrt_isa::decode::Reason;
 use zrt_isa::opcode::{DataType, OPCODES, Properties, RegisterFile};
 use zrt_isa::{DecodeError, Encoding, Instruction, LaneSelect, Opcode, decode};
 
@@ -220,6 +221,17 @@ fn lane_selects_negate_floats_and_no_exponent() {
         let scaled = check(&[0x7602_06fa, 0xff01_1102 | bits]);
         assert_eq!(scaled.opcode, Opcode::VLdexpF16);
         assert_eq!((scaled.modifiers.negate, scaled.modifiers.absolute), (negate, absolute), "{bits:#x}");
+    }
+}
+
+/// Operands that are integers have no modifiers at all.
+#[test]
+fn lane_selects_negate_no_integers() {
+    // v_cmp_lt_i16_dpp vcc_lo, v2, v8 row_shr:1 row_mask:0xf bank_mask:0xf
+    assert_eq!(check(&[0x7c62_10fa, 0xff01_1102]).opcode, Opcode::VCmpLtI16);
+    for bit in 20..24 {
+        let refused = decode(&[0x7c62_10fa, 0xff01_1102 | 1 << bit]);
+        assert!(matches!(refused, Err(DecodeError::Unknown { reason: Reason::Modifier, .. })), "{bit}");
     }
 }
 

@@ -380,9 +380,10 @@ fn read_nodes(syscalls: &dyn Syscalls) -> Result<Vec<GpuNode>, TopologyError> {
 fn read_node(syscalls: &dyn Syscalls, root: &str, node: u32) -> Result<Option<GpuNode>, TopologyError> {
     let path = format!("{root}/gpu_id");
     let Some(bytes) = read_visible(syscalls, &path)? else { return Ok(None) };
-    let gpu_id = match parse_number(bytes.trim_ascii()).and_then(|wide| u32::try_from(wide).ok()) {
+    // Offsets for mmap have 16 bits for it (KFD_GPU_ID_HASH_WIDTH in kfd_priv.h).
+    let gpu_id = match parse_number(bytes.trim_ascii()).and_then(|wide| u16::try_from(wide).ok()) {
         Some(0) => return Ok(None),
-        Some(gpu_id) => gpu_id,
+        Some(gpu_id) => u32::from(gpu_id),
         None => return Err(TopologyError::Value { path, line: 0, name: "gpu_id" }),
     };
     let path = format!("{root}/properties");

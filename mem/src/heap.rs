@@ -109,6 +109,16 @@ mod tests {
     }
 
     #[test]
+    fn memory_of_the_card_is_told_from_that_of_the_host() {
+        let vram: [bool; 5] = Heap::ALL.map(Heap::is_vram);
+        assert_eq!(
+            vram,
+            Heap::ALL.map(|heap| matches!(heap.name(), "device_local" | "host_visible" | "host_shared"))
+        );
+        assert_eq!(vram, [true, true, true, false, false]);
+    }
+
+    #[test]
     fn heaps_are_told_apart_by_their_names() {
         let mut names = Heap::ALL.map(|heap| std::format!("{heap}"));
         assert_eq!(names, Heap::ALL.map(Heap::name));

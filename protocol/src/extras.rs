@@ -95,6 +95,13 @@ mod tests {
     use super::*;
     use crate::layout::written;
 
+    /// A dword holds a count and the number of a bias: 24 bits and 8.
+    #[test]
+    fn a_count_and_the_number_of_a_bias_share_a_dword() {
+        assert_eq!(COUNTED_TOKENS_MAX, 0x00ff_ffff);
+        assert!((BIASES_MAX as u64) << 24 | u64::from(COUNTED_TOKENS_MAX) <= u64::from(u32::MAX));
+    }
+
     #[test]
     fn extras_lie_as_written_down() {
         let expected = "\

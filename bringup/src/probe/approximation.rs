@@ -190,6 +190,11 @@ mod tests {
         ] {
             assert!(near(turns(x, 0.0), sine) && near(turns(x, 0.25), cosine), "{x}");
         }
+        // Near a quarter the cosine is small, and its digits count.
+        for digits in [2.0_f64.powi(-26), -2.0_f64.powi(-26), 2.0_f64.powi(-50)] {
+            let (seen, expected) = (turns(0.25 + digits, 0.25), -std::f64::consts::TAU * digits);
+            assert!(((seen - expected) / expected).abs() < 1e-12, "{digits}: {seen} {expected}");
+        }
         for x in [0.25, 0.5, -1.0, 3.75, 256.0, 256.125, -300.1] {
             assert!(turns(x, 0.0).is_nan() && turns(x, 0.25).is_nan(), "{x}");
         }

@@ -214,3 +214,15 @@ fn code_can_be_changed_before_it_runs() {
     assert_eq!(changed(8, 0x7E02_0287), 7); // v_mov_b32_e32 v1, 7
     assert_eq!(changed(12, 0x7E04_0284), 0); // v_mov_b32_e32 v2, 4
 }
+
+/// What a schedule is drawn for is the kernel alone, and what it does not write is 0.
+#[test]
+fn a_session_with_a_schedule_begins_with_nothing_run_and_zeros() {
+    let mut session = Session::open(shape(), Some(0)).unwrap();
+    assert_eq!(session.device.counters().unwrap().dispatches, 0);
+    let len = ARGUMENT_BYTES_MAX as usize + DISPATCH_PACKET_BYTES;
+    assert_eq!(session.arguments.len.0, len as u64);
+    let mut bytes = vec![1; len];
+    session.device.download(&session.arguments, ByteLen(0), &mut bytes).unwrap();
+    assert!(bytes.iter().all(|byte| *byte == 0));
+}

@@ -109,3 +109,14 @@ fn put_text(bytes: &mut Vec<u8>, text: &str) {
     bytes.extend((text.len() as u64).to_le_bytes());
     bytes.extend(text.as_bytes());
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_of_nothing_is_whole() {
+        let expected = [&b"GGUF\x03\0\0\0"[..], &[0; 24]].concat();
+        assert_eq!(GgufHeader::default().finish(), (expected, 0));
+    }
+}

@@ -192,5 +192,8 @@ mod tests {
         // 128 = 2 * 48 + 32; 32 + 32 = 48 + 16; 16 + 32 = 48.
         assert_eq!(first_groups(&tasks, 48), [0, 0, 32, 16, 16, 0]);
         assert_eq!(first_groups(&tasks, 1), [0; 6]);
+        // u32::MAX = 64 * 67,108,863 + 63.
+        let many = [task(1, RowSet::Once), task(u32::MAX, RowSet::AllActive), task(1, RowSet::Once)];
+        assert_eq!(first_groups(&many, 64), [0, 0, 63]);
     }
 }

@@ -45,6 +45,7 @@ const ATTEMPTS_MAX: usize = 4;
 const CHUNK_BYTES: usize = 4 * PAGE_BYTES;
 /// Stack of the thread that copies: the chunk, and the frames of some system calls without optimisation.
 const COPIER_STACK_BYTES: usize = 256 << 10;
+const _: () = assert!(COPIER_STACK_BYTES >= 8 * CHUNK_BYTES, "the chunk is on the stack");
 
 /// Why memory of the process cannot be lent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]

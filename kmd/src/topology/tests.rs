@@ -76,6 +76,17 @@ fn a_hidden_node_is_absent() {
     assert_eq!(other, Err(TopologyError::Read { path, errno: Errno::EIO }));
 }
 
+/// Offsets for mmap have 16 bits for the number of a GPU.
+#[test]
+fn a_gpu_has_a_number_of_16_bits() {
+    let path = format!("{TOPOLOGY_ROOT}/nodes/1/gpu_id");
+    let with = |gpu_id: &str| Topology::read(&machine(R9700).file(&path, gpu_id));
+    assert_eq!(with("65535\n").unwrap().gpus[0].gpu_id, 65535);
+    for text in ["65536\n", "-1\n"] {
+        assert_eq!(with(text), Err(TopologyError::Value { path: path.clone(), line: 0, name: "gpu_id" }));
+    }
+}
+
 #[test]
 fn a_node_is_read_once_whatever_other_folders_are_called() {
     let beside = ["01", "001", "+1", "1.", "4294967297", "power"];

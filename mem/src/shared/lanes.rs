@@ -253,6 +253,19 @@ mod tests {
         view
     }
 
+    /// An access that is wide says so where it fails.
+    #[test]
+    #[should_panic = "access of 8 bytes at 16 outside"]
+    fn a_run_of_bytes_is_loaded_by_quadwords() {
+        words(0..2).load_u8_run(0, &mut [0; LANES]);
+    }
+
+    #[test]
+    #[should_panic = "access of 8 bytes at 16 outside"]
+    fn a_run_of_halfwords_is_loaded_by_quadwords() {
+        words(0..2).load_u16_run(0, &mut [0; LANES]);
+    }
+
     #[test]
     fn lanes_gather_and_scatter_what_the_plain_accessors_see() {
         let view = words((0..64).map(|index| 0x0123_4567_89ab_cdef * (index + 1)));

@@ -245,62 +245,95 @@ impl SharedView {
         self.update(offset, next)
     }
 
-    /// Copies out of the view, in ascending order, by quadwords where both sides allow it.
+    /// Copies out of the view, in ascending order. What another side stores into an aligned halfword, dword or quadword
+    /// at once is read at once, if all of it is copied and no wider one around it is.
     pub fn read_bytes(&self, offset: usize, destination: &mut [u8]) {
         assert!(offset <= self.len && destination.len() <= self.len - offset, "read outside the view");
         let mut at = 0;
         while at < destination.len() {
             let here = offset + at;
-            if here % 8 == 0 && destination.len() - at >= 8 {
-                destination[at..at + 8].copy_from_slice(&self.load_u64(here).to_ne_bytes());
-                at += 8;
-            } else {
-                destination[at] = self.load_u8(here);
-                at += 1;
+            let width = widest(here, destination.len() - at);
+            let bytes = &mut destination[at..at + width];
+            match width {
+                8 => bytes.copy_from_slice(&self.load_u64(here).to_ne_bytes()),
+                4 => bytes.copy_from_slice(&self.load_u32(here).to_ne_bytes()),
+                2 => bytes.copy_from_slice(&self.load_u16(here).to_ne_bytes()),
+                _ => bytes[0] = self.load_u8(here),
             }
+            at += width;
         }
     }
 
-    /// Copies into the view, in ascending order, by quadwords where both sides allow it.
+    /// Copies into the view, in ascending order. Another side sees aligned halfwords, dwords and quadwords of the copy
+    /// whole.
     pub fn write_bytes(&self, offset: usize, source: &[u8]) {
         assert!(offset <= self.len && source.len() <= self.len - offset, "write outside the view");
         let mut at = 0;
         while at < source.len() {
             let here = offset + at;
-            if here % 8 == 0 && source.len() - at >= 8 {
-                let mut bytes = [0u8; 8];
-                bytes.copy_from_slice(&source[at..at + 8]);
-                self.store_u64(here, u64::from_ne_bytes(bytes));
-                at += 8;
-            } else {
-                self.store_u8(here, source[at]);
-                at += 1;
+            let width = widest(here, source.len() - at);
+            let source = &source[at..];
+            match width {
+                8 => self.store_u64(here, u64::from_ne_bytes(first(source))),
+                4 => self.store_u32(here, u32::from_ne_bytes(first(source))),
+                2 => self.store_u16(here, u16::from_ne_bytes(first(source))),
+                _ => self.store_u8(here, source[0]),
             }
+            at += width;
         }
     }
 
-    /// Sets `len` bytes from `offset` to `value`.
+    /// Sets `len` bytes from `offset` to `value`. Another side sees aligned halfwords, dwords and quadwords of them
+    /// whole.
     pub fn fill(&self, offset: usize, len: usize, value: u8) {
         assert!(offset <= self.len && len <= self.len - offset, "fill outside the view");
         let wide = u64::from_ne_bytes([value; 8]);
-        let mut at = offset;
         let end = offset + len;
+        let mut at = offset;
         while at < end {
-            if at % 8 == 0 && end - at >= 8 {
-                self.store_u64(at, wide);
-                at += 8;
-            } else {
-                self.store_u8(at, value);
-                at += 1;
+            let width = widest(at, end - at);
+            match width {
+                8 => self.store_u64(at, wide),
+                4 => self.store_u32(at, wide as u32),
+                2 => self.store_u16(at, wide as u16),
+                _ => self.store_u8(at, value),
             }
+            at += width;
         }
     }
+}
+
+/// Bytes of the widest aligned access at `offset` that takes no more than `left` bytes, of which there is one or more.
+#[inline(always)]
+fn widest(offset: usize, left: usize) -> usize {
+    [8, 4, 2].into_iter().find(|width| offset.is_multiple_of(*width) && *width <= left).unwrap_or(1)
+}
+
+/// The first bytes of a slice that has as many.
+#[inline(always)]
+fn first<const LEN: usize>(source: &[u8]) -> [u8; LEN] {
+    let mut bytes = [0; LEN];
+    bytes.copy_from_slice(&source[..LEN]);
+    bytes
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use alloc::vec::Vec;
+
+    /// A copy has one access for each of these, so no other side sees an aligned word of it torn.
+    #[test]
+    fn an_access_is_as_wide_as_alignment_and_what_is_left_allow() {
+        for offset in 0..64 {
+            for left in 1..64 {
+                let width = widest(offset, left);
+                let fits = |width: usize| offset % width == 0 && width <= left;
+                assert!([1, 2, 4, 8].contains(&width) && fits(width), "{offset} {left}: {width}");
+                assert!(width == 8 || !fits(2 * width), "{offset} {left}: {width}");
+            }
+        }
+    }
 
     #[test]
     fn copies_keep_every_byte_at_every_alignment() {
@@ -324,6 +357,40 @@ mod tests {
                 assert!(all[offset..offset + len].iter().all(|byte| *byte == 0x3c));
                 assert!(all[..offset].iter().chain(&all[offset + len..]).all(|byte| *byte == 0xa5));
             }
+        }
+    }
+
+    /// Each of two threads stores and then looks for the other's store. With a full fence between, at least one sees
+    /// it: without the fence, a processor that lets loads overtake stores, as x86-64 does, shows that neither does.
+    #[test]
+    fn no_load_overtakes_a_store_before_a_full_fence() {
+        let rounds = if cfg!(miri) { 20 } else { 20_000 };
+        let view = SharedView::zeroed(256).expect("memory");
+        // Whether this side has seen the other's store, by round.
+        let side = |own: usize, other: usize, fence: &dyn Fn()| -> Vec<bool> {
+            let in_round = |round: u32| {
+                // Both begin at once: the last to come lets the other go on.
+                view.store_u32_release(own + 8, round);
+                let mut polls = 0;
+                while view.load_u32_acquire(other + 8) < round {
+                    polls += 1;
+                    if polls % 1000 == 0 { std::thread::yield_now() } else { core::hint::spin_loop() }
+                }
+                view.store_u32(own, round);
+                fence();
+                view.load_u32(other) >= round
+            };
+            (1..=rounds).map(in_round).collect()
+        };
+        let fences: [&(dyn Fn() + Sync); 2] = [&fence_all, &|| crate::hdp::HostPath::fence_all(&view)];
+        for (number, fence) in fences.into_iter().enumerate() {
+            view.fill(0, 256, 0);
+            let seen = std::thread::scope(|scope| {
+                let one = scope.spawn(|| side(0, 128, fence));
+                [side(128, 0, fence), one.join().expect("no side fails")]
+            });
+            let neither = seen[0].iter().zip(&seen[1]).filter(|(one, other)| !*one && !*other).count();
+            assert_eq!(neither, 0, "of {rounds} rounds with fence {number}");
         }
     }
 
@@ -371,6 +438,21 @@ mod tests {
         for len in [0, 1, 8, 9] {
             assert_eq!(SharedView::zeroed(len).map(|view| view.len()), Ok(len));
         }
+    }
+
+    /// Untouched, a view of the length of this one takes addresses and no memory; they are given back with it.
+    #[test]
+    #[cfg_attr(miri, ignore = "there is no process to look at")]
+    fn memory_of_a_view_is_given_back() {
+        let pages = || -> u64 {
+            let text = std::fs::read_to_string("/proc/self/statm").expect("the process");
+            text.split(' ').next().and_then(|number| number.parse().ok()).expect("its pages")
+        };
+        let before = pages();
+        for _ in 0..64 {
+            SharedView::zeroed(1 << 30).expect("memory");
+        }
+        assert!(pages() < before + (8 << 30) / 4096, "{before} pages before, {} after", pages());
     }
 
     /// Sends a message when it is dropped.

@@ -82,24 +82,15 @@ impl HostMemory for Mapped<'_> {
     }
 
     fn write(&mut self, va: u64, source: &[u8]) {
-        // The host may poll what is written: dwords are written whole, after everything before.
+        // The host may poll what is written: words are written whole, after everything before.
         fence(Ordering::Release);
         let mut done = 0;
         while done < source.len() {
             let at = va.wrapping_add(done as u64);
             let Some(range) = self.table.find_near(at, &mut self.hint) else { return };
-            let offset = (at - range.va) as usize;
-            // Ranges are whole pages, so they contain whole dwords.
-            match source[done..].first_chunk::<4>() {
-                Some(dword) if at % 4 == 0 => {
-                    range.view.store_u32(offset, u32::from_le_bytes(*dword));
-                    done += 4;
-                }
-                _ => {
-                    range.view.store_u8(offset, source[done]);
-                    done += 1;
-                }
-            }
+            let count = ((range.end - at) as usize).min(source.len() - done);
+            range.view.write_bytes((at - range.va) as usize, &source[done..done + count]);
+            done += count;
         }
     }
 }

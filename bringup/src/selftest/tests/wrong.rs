@@ -446,7 +446,7 @@ fn a_wait_that_does_not_hold_is_seen() {
 /// What makes a queue stop is seen at the deadline, and stops the run.
 #[test]
 fn a_queue_that_stops_is_seen() {
-    let stops: [(&str, Misreading); 5] = [
+    let stops: [(&str, Misreading); 6] = [
         ("nop", |op, _| {
             if *op == NOP {
                 *op = 0xff
@@ -475,6 +475,10 @@ fn a_queue_that_stops_is_seen() {
                 |body| body[0] & 7 != 0,
                 |body| body[0] = body[0] & !7 | [0, 5, 6, 4, 3, 1, 2][body[0] as usize & 7],
             )
+        }),
+        // Not equal is taken for greater.
+        ("wait-reg-mem", |op, body| {
+            change(*op, body, WAIT_REG_MEM, |body| body[0] & 7 == 4, |body| body[0] = body[0] & !7 | 6)
         }),
     ];
     for (case, misreads) in stops {

@@ -345,11 +345,15 @@ impl Cells {
 
     /// The newest recorded write to a dword, if any.
     pub(super) fn newest(&self, index: usize) -> Option<Write> {
-        let write = self.writes.get(index)?;
-        if write.mask != 0 {
-            return Some(*write);
+        self.recorded(index).iter().max_by_key(|write| write.time).copied()
+    }
+
+    /// The recorded writes to a dword: one, or one for each byte.
+    pub(super) fn recorded(&self, index: usize) -> &[Write] {
+        match self.writes.get(index..=index) {
+            Some(whole) if whole[0].mask != 0 => whole,
+            _ => self.split.get(&(index as u32)).map_or(&[], |bytes| bytes),
         }
-        self.split.get(&(index as u32))?.iter().max_by_key(|write| write.time).copied()
     }
 }
 

@@ -448,7 +448,7 @@ impl MemoryChecker {
         let current = &mut self.current;
         if current.is_flag {
             if let Some((earlier, written)) = self.flags.on_its_way(va, mask, current, &self.sites)
-                && let Some(write) = page.cells.newest(dword).filter(|write| write.is_of(earlier))
+                && let Some(write) = page.cells.recorded(dword).iter().find(|write| write.is_of(earlier))
             {
                 let bits = byte_bits(written);
                 value = value & !bits | write.previous & bits;
@@ -464,11 +464,10 @@ impl MemoryChecker {
         }
         let is_scalar = current.kind == AccessKind::ScalarLoad;
         let (scope, cu, caches) = (current.scope, current.cu, &self.caches);
-        if is_scalar
-            && let Some(write) = page.cells.newest(dword)
-            && (current.dispatch_first..current.dispatch_end).contains(&write.seen_wave)
-        {
-            trouble.stored_here = Some(write);
+        if is_scalar {
+            let waves = current.dispatch_first..current.dispatch_end;
+            let own = page.cells.recorded(dword).iter().filter(|write| waves.contains(&write.seen_wave));
+            trouble.stored_here = own.max_by_key(|write| write.time).copied().or(trouble.stored_here);
         }
         let settled = Settled { wave: self.settled_wave, time: caches.settled_time() };
         let mut context =
@@ -540,7 +539,7 @@ impl MemoryChecker {
         let page = &self.pages[page];
         let (current, sites) = (&mut self.current, &self.sites);
         let waves = current.dispatch_first..current.dispatch_end;
-        page.cache.dirty_dwords(dword).filter_map(|dirty| page.cells.newest(dirty)).find(|write| {
+        page.cache.dirty_dwords(dword).flat_map(|dirty| page.cells.recorded(dirty)).copied().find(|write| {
             waves.contains(&write.plain.wave) && current.order(write.plain, sites) == Order::Before
         })
     }

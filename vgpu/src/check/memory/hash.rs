@@ -75,6 +75,15 @@ mod tests {
         }
     }
 
+    /// Enumerations hash as `isize`, what they hold as its own type, and texts by bytes.
+    #[test]
+    fn all_kinds_of_words_count() {
+        assert_ne!(hash(1_isize), hash(2_isize));
+        assert_ne!(hash(1_u8), hash(2_u8));
+        assert_ne!(hash("ab"), hash("ac"));
+        assert_ne!(hash("a text of several words"), hash("a text of several parts"));
+    }
+
     #[test]
     fn all_words_of_a_key_count() {
         let pairs = (0..64_u32).flat_map(|first| (0..64_u32).map(move |second| hash((first, second))));

@@ -112,6 +112,7 @@ mod tests {
     fn sets_meet_however_many_members_they_share() {
         let both = bits(&BTreeSet::from([3, 67]));
         assert!(both.meets(&both) && both.meets_either(&both, &Bits::default()));
+        assert!(both.meets_either(&both, &both), "in both");
         let next = bits(&BTreeSet::from([4, 68]));
         assert!(!both.meets(&next) && !both.meets_either(&next, &Bits::default()));
     }

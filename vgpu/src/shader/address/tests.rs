@@ -323,6 +323,7 @@ fn a_range_of_lanes_has_both_ends_and_an_alignment() {
     assert!(!all_within(&row(8, 40), 9, 40, 1) && !all_within(&row(8, 40), 8, 39, 1));
     assert!(!all_within(&row(8, 42), 8, 44, 4) && all_within(&row(8, 42), 8, 44, 2));
     assert!(all_within(&row(0, u32::MAX), 0, u32::MAX, 1));
+    assert!(!all_within(&row(4, 4), 5, 3, 1), "nothing is between");
     let run =
         |start: u32, stride: u32| Row(std::array::from_fn(|lane| start.wrapping_add(lane as u32 * stride)));
     assert!(are_consecutive(&run(5, 4), 4) && are_consecutive(&run(0, 16), 16));

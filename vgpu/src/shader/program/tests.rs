@@ -331,6 +331,27 @@ fn an_operation_counts_no_more_than_a_byte_can() {
     );
 }
 
+/// What is beyond is another program.
+#[test]
+fn a_program_has_no_more_instructions_than_its_limit() {
+    const LIMIT: usize = 1 << 16;
+    let bytes = 4 * (LIMIT + 2);
+    let bytes = bytes.next_multiple_of(4096);
+    let mapping = MemoryFile::new("code", bytes).unwrap().map(0, bytes, Protection::ReadWrite, None).unwrap();
+    let view = mapping.view().clone();
+    let space = AddressSpace::default();
+    let rights = Rights::READ | Rights::EXECUTE;
+    space.map(GpuVa(CODE_VA), ByteLen(bytes as u64), rights, Arc::new(mapping)).unwrap();
+    // s_mov_b32 s0, 1, which no other operation can count.
+    for last in [LIMIT - 1, LIMIT, LIMIT + 1] {
+        (0..last).for_each(|at| view.store_u32(4 * at, 0xBE80_0081));
+        view.store_u32(4 * last, 0xBFB0_0000);
+        let program = get(&cache(), &space, CODE_VA);
+        let words: usize = program.ops.iter().map(|op| usize::from(op.dword_count)).sum();
+        assert_eq!(words, (last + 1).min(LIMIT), "s_endpgm at {last}");
+    }
+}
+
 /// VOPD words are named as such in a wave64, without what follows them.
 #[test]
 fn a_refusal_names_the_words_of_its_instruction() {

@@ -111,6 +111,31 @@ fn a_release_concerns_the_line_and_what_comes_before_it() {
     assert_eq!(rig.defects(), []);
 }
 
+/// Bytes of a dword that several waves have written count one by one, whichever was written last.
+#[test]
+fn each_byte_of_a_line_for_the_host_counts() {
+    for (writers, expected) in [([0, 1], true), ([1, 0], true), ([1, 1], false)] {
+        let mut rig = Rig::new();
+        for (place, writer) in (0..).zip(writers) {
+            rig.store_bytes(writer, Scope::Cu, BASE + place, &[7]);
+        }
+        rig.store(0, Scope::System, BASE + 8, 1);
+        let expected = if expected { vec![Defect::UnreleasedLine] } else { vec![] };
+        assert_eq!(rig.defects(), expected, "{writers:?}");
+    }
+    // A flag beside it does not hide it, either, and what an earlier dispatch wrote does not.
+    for flag in [Scope::Cu, Scope::Device] {
+        let mut rig = Rig::new();
+        rig.store_bytes(0, Scope::Cu, BASE + 3, &[7]);
+        rig.acquire(CacheActions::VECTOR_INVALIDATE | CacheActions::SCALAR_INVALIDATE);
+        rig.second_dispatch(2);
+        rig.store_bytes(2, Scope::Cu, BASE, &[7]);
+        rig.store_bytes(2, flag, BASE, &[1, 0]);
+        rig.store(2, Scope::System, BASE + 8, 1);
+        assert_eq!(rig.defects(), [Defect::UnreleasedLine], "{flag:?}");
+    }
+}
+
 #[test]
 fn each_announced_line_is_judged_once() {
     for (places, count) in [(vec![0, 4], 1), (vec![0, LINE], 2), (vec![0, LINE, 4], 3), (vec![2 * LINE], 0)] {
@@ -180,6 +205,28 @@ fn a_scalar_load_meets_stores_of_its_own_dispatch_alone() {
         rig.store(writer, Scope::Cu, BASE, 7);
         rig.scalar_load(reader, BASE);
         assert_eq!(rig.defects(), [expected], "stored by {writer}, loaded by {reader}");
+    }
+}
+
+/// A byte that a wave of another dispatch has written later hides none.
+#[test]
+fn a_scalar_load_meets_each_byte_of_its_own_dispatch() {
+    for (writers, expected) in [
+        ([2, 4], Some(Defect::ScalarLoadOfStoredData)),
+        ([4, 2], Some(Defect::ScalarLoadOfStoredData)),
+        ([4, 1], Some(Defect::Race)),
+        ([1, 4], Some(Defect::Race)),
+    ] {
+        let mut rig = Rig::new();
+        rig.checker.begin_dispatch(2, 1, WaveId(0));
+        rig.checker.begin_dispatch(1, 1, WaveId(0));
+        (2..5).for_each(|wave| rig.place(wave, 0));
+        for (place, writer) in (0..).zip(writers) {
+            rig.store_bytes(writer, Scope::Cu, BASE + place, &[7]);
+        }
+        rig.begin(2, AccessKind::ScalarLoad, Scope::Cu);
+        rig.checker.load(0, BASE, &mut rig.host, &mut [0]);
+        assert_eq!(rig.defects().into_iter().next(), expected, "{writers:?}");
     }
 }
 

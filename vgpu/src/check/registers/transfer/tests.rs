@@ -1,6 +1,9 @@
 //! Forms of loads and stores. Words are llvm-mc 19's for the text next to them.
 
 use super::*;
+use crate::check::registers::subject::{Outcome, Undefined};
+use crate::shader::address::PRIVATE_APERTURE_HIGH;
+use zrt_isa::effects::Registers;
 
 fn transfer(words: &[u32]) -> Option<Transfer> {
     Transfer::of(&zrt_isa::decode(words).unwrap())
@@ -138,4 +141,45 @@ fn stores_take_the_part_that_they_move() {
     for (words, expected) in stored {
         assert_eq!(transfer(words).unwrap().stored([0x8182_8384, 0, 0, 4]), expected, "{words:#x?}");
     }
+}
+
+/// A wave whose lanes have these flat addresses in v0 and v1.
+struct Flat([u64; 4]);
+
+impl Subject for Flat {
+    fn exec(&self) -> u64 {
+        0
+    }
+
+    fn scalar(&self) -> &[u32] {
+        &[]
+    }
+
+    fn vector(&self, register: u8, lane: u32) -> u32 {
+        (self.0[lane as usize] >> (32 * u32::from(register))) as u32
+    }
+
+    fn vary(&mut self, _: &[Undefined], _: &[Registers]) -> Option<Outcome> {
+        None
+    }
+}
+
+#[test]
+fn offsets_are_those_of_active_lanes_that_access_private_memory() {
+    const PRIVATE: u64 = (PRIVATE_APERTURE_HIGH as u64) << 32;
+    let lanes = Flat([PRIVATE | 8, PRIVATE | 8, PRIVATE | 12, 0x1234]);
+    let flat = PrivateAddress { vector: Some(0), scalar: None, immediate: 4, is_flat: true };
+    let offsets = |exec: u64| {
+        flat.offsets(&lanes, exec).map(|offsets| {
+            let is_same = matches!(offsets, PrivateOffsets::Same(_));
+            (is_same, [0, 1, 2, 3].map(|lane| offsets.of_lane(lane)))
+        })
+    };
+    assert_eq!(offsets(0b0011), Some((true, [Some(12); 4])));
+    assert_eq!(offsets(0b0110), Some((false, [None, Some(12), Some(16), None])));
+    assert_eq!(offsets(0b1001), Some((false, [Some(12), None, None, None])));
+    assert_eq!((offsets(0b1000), offsets(0)), (None, None));
+    // Without a register all lanes have the same, active or not.
+    let same = PrivateAddress { vector: None, is_flat: false, ..flat };
+    assert!(matches!(same.offsets(&lanes, 0), Some(PrivateOffsets::Same(4))));
 }

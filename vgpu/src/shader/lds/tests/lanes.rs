@@ -60,7 +60,7 @@ fn swizzles_name_the_source_of_every_lane() {
             |offset: u32, source: u32| assert_eq!(swizzle_source(offset, lane), source, "{offset:#x} {lane}");
         // Below 0x8000: and, or, exclusive or.
         for (and, or, xor) in
-            [(31, 0, 0), (0, 5, 0), (31, 0, 16), (0x1C, 3, 0), (0x15, 0x0A, 0x1F), (7, 8, 3)]
+            [(31, 0, 0), (0, 5, 0), (31, 0, 16), (0x1C, 3, 0), (0x15, 0x0A, 0x1F), (7, 8, 3), (31, 9, 0)]
         {
             check(and | or << 5 | xor << 10, ((lane & and) | or) ^ xor);
         }
@@ -75,7 +75,15 @@ fn swizzles_name_the_source_of_every_lane() {
         check(0xC000 | 1 << 10 | 3 << 5, (lane + 29) % 32);
         check(0xC000 | 3 << 5 | 0x18, lane / 8 * 8 + (lane + 3) % 8);
         check(0xDFFF, lane);
-        // Butterflies: the bits below the mask are reversed.
+        // Butterflies: as many of the reversed bits as the mask has not, and what of the lane the mask has.
+        for mask in 0..32_u32 {
+            let is_set = |bit: u32| {
+                let from = 4_u32.checked_sub(bit + mask.count_ones());
+                lane & mask & 1 << bit != 0 || from.is_some_and(|from| lane & 1 << from != 0)
+            };
+            check(0xE000 | mask, (0..5).filter(|bit| is_set(*bit)).fold(0, |source, bit| source | 1 << bit));
+        }
+        // With a mask of high bits the bits below it are reversed.
         for (mask, bits) in [(0, 5), (0x10, 4), (0x18, 3), (0x1C, 2), (0x1E, 1), (0x1F, 0)] {
             let reversed =
                 (0..bits).fold(0, |reversed, bit| reversed | (lane >> bit & 1) << (bits - 1 - bit));

@@ -3,8 +3,9 @@
 use zrt_isa::decode;
 
 use super::arithmetic::{f, result, with};
+use crate::shader::valu::access::raw_sources;
 use crate::shader::valu::testing::{MODE_USUAL, Random, assert_same, code, run_all, translate, wave};
-use crate::shader::wave::{LANES, Wave};
+use crate::shader::wave::{LANES, Row, Wave};
 use crate::simd::Level;
 
 /// The accumulator of v_fmac_f16 is the half that the result replaces, whatever halves the factors are.
@@ -200,4 +201,19 @@ fn clamps_without_a_meaning_are_refused() {
     let end: Wave =
         run_all(&start, code("v_mad_co_i64_i32 v[16:17], s20, v1, v2, v[4:5]", &[0xD6FF1410, 0x04120501]));
     assert_eq!((end.vector[16].0[0], end.vector[17].0[0], end.scalar[20]), (0, 0, 0));
+}
+
+/// A source that an operation does not have is the first, and is not read.
+#[test]
+fn an_absent_source_is_the_first() {
+    let start = with(&[5, 6, 7]);
+    let words = code("v_fma_f32 v0, v1, v2, v3", &[0xD613_0000, 0x040E_0501]);
+    let op = translate(&decode(words).unwrap(), Level::BASELINE).unwrap();
+    for count in 1..=3 {
+        let mut rooms = [Row([0; LANES]); 3];
+        let found = raw_sources(&start, &op, count, &mut rooms).map(|row| row.0[0]);
+        let expected =
+            [1, 2, 3].map(|register: usize| start.vector[if register <= count { register } else { 1 }].0[0]);
+        assert_eq!(found, expected, "{count}");
+    }
 }
