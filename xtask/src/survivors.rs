@@ -105,9 +105,7 @@ pub fn run(arguments: &SurvivorsArguments) -> Result<(), Box<dyn Error>> {
         let listed = list::list(&arguments.cargo_mutants, &root, &plan.packages()?, &scratch.join("output"))?;
         crates.extend(plan.run(&chosen(listed, named.as_ref(), arguments)?)?);
     }
-    if plans.len() > 1 {
-        println!("== all crates\n\n{}", report::table(&crates));
-    }
+    print!("{}", of_all(plans.len(), &crates));
     println!("== {} s", started.elapsed().as_secs());
     match crates.values().map(Counts::left).sum() {
         0_usize => Ok(()),
@@ -147,6 +145,14 @@ fn plans(arguments: &SurvivorsArguments, root: &Path, scratch: &Path) -> Result<
     let tests_of = names(arguments.tests_of.iter().map(String::as_str));
     let tests_of = if tests_of.is_empty() { folders.clone() } else { tests_of };
     Ok(vec![plan(folders, tests_of, BUDGET_S)?])
+}
+
+/// The table of all crates; nothing if one plan has printed it.
+fn of_all(plans: usize, crates: &BTreeMap<String, Counts>) -> String {
+    match plans {
+        0 | 1 => String::new(),
+        _ => format!("== all crates\n\n{}\n", report::table(crates)),
+    }
 }
 
 /// The lock of what is under `scratch`, as long as the file is open.
@@ -253,6 +259,7 @@ mod tests {
             (named[0].folders.join(","), named[0].tests_of.join(",")),
             ("mem,ring".into(), "kmd,mem".into())
         );
+        assert_eq!(named[0].packages().unwrap(), ["zrt-mem", "zrt-ring"]);
         assert_eq!(named[0].budget, Duration::from_secs(2));
         assert_eq!(plans_of(&["survivors", "ring"])[0].tests_of, ["ring"]);
         let all = plans_of(&["survivors"]);
@@ -340,6 +347,14 @@ mod tests {
             assert!(Instant::now() < deadline, "{error}");
             std::thread::yield_now();
         }
+    }
+
+    #[test]
+    fn the_table_of_several_plans_has_all_crates() {
+        let crates = BTreeMap::from(["mem", "ring"].map(|name| (name.to_owned(), Counts::default())));
+        assert_eq!([of_all(0, &crates), of_all(1, &crates)], ["", ""]);
+        let table = of_all(2, &crates);
+        assert!(table.contains("| `mem` | 0 |") && table.contains("| all | 0 |"), "{table}");
     }
 
     #[test]

@@ -34,7 +34,8 @@ const fn fill<const N: usize>(table: &mut [Option<Opcode>; N], encoding: Encodin
     }
 }
 
-/// The VOP3 space: VOPC at 0, VOP2 at 256, VOP1 at 384, its own operations above (instruction set reference §1).
+/// The VOP3 space: VOPC at 0, VOP2 at 256, VOP1 at 384, its own operations above (instruction set reference §1). What
+/// has no such form is there too: the decoder asks for the form.
 const fn vop3() -> Table<1024> {
     let mut table = [None; 1024];
     fill(&mut table, Encoding::Vopc, 0);
@@ -42,15 +43,6 @@ const fn vop3() -> Table<1024> {
     fill(&mut table, Encoding::Vop1, 384);
     fill(&mut table, Encoding::Vop3, 0);
     fill(&mut table, Encoding::Vop3sd, 0);
-    let mut index = 0;
-    while index < table.len() {
-        if let Some(opcode) = table[index]
-            && opcode.operation().operands.form.is_none()
-        {
-            table[index] = None;
-        }
-        index += 1;
-    }
     Table(table)
 }
 

@@ -19,8 +19,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Longest that the compiler may take: what it computes need not come to an end.
-const COMPILE_LIMIT: Duration = Duration::from_secs(15 * 60);
+/// Longest that a first compilation may take.
+const FIRST_LIMIT: Duration = Duration::from_secs(60 * 60);
+/// Longest that one with a mutant may take: what the compiler computes then need not come to an end.
+const COMPILE_LIMIT: Duration = Duration::from_secs(4 * 60);
 /// Cases of the mutant's module that run first, each alone.
 const NEAR_MAX: usize = 6;
 /// Cases in a process.
@@ -63,7 +65,7 @@ impl Alone {
         let cases = Cases { binaries: Vec::new(), cases: Vec::new() };
         let mut alone =
             Alone { mirror, package: package.to_owned(), output, budget, cases, groups: Vec::new() };
-        let compiled = alone.compile()?;
+        let compiled = alone.compile(FIRST_LIMIT)?;
         if let Some(failure) = compiled.failure {
             return Err(
                 format!("the tests of {package} without a mutant: {failure}: {}", compiled.said).into()
@@ -93,7 +95,7 @@ impl Alone {
     }
 
     fn tried(&self, mutant: &Mutant) -> Result<Outcome, Box<dyn Error>> {
-        let compiled = self.compile()?;
+        let compiled = self.compile(COMPILE_LIMIT)?;
         if compiled.took_too_long {
             return Ok(Outcome::TimedOut { test: "the compiler".to_owned() });
         }
@@ -128,12 +130,12 @@ impl Alone {
         })
     }
 
-    fn compile(&self) -> Result<Compiled, Box<dyn Error>> {
+    fn compile(&self, limit: Duration) -> Result<Compiled, Box<dyn Error>> {
         // Only the part of the crate that has changed is optimised anew.
         let units = format!("profile.dev.package.{}.codegen-units=256", self.package);
         let mut command = self.mirror.cargo(&["test", "--no-run", "--tests", "--message-format=json"]);
         command.args(["--package", &self.package, "--config", &units]).env("CARGO_INCREMENTAL", "1");
-        Compiled::by(&mut command, &self.output.join("compile"), COMPILE_LIMIT)
+        Compiled::by(&mut command, &self.output.join("compile"), limit)
     }
 
     /// Runs cases of one binary.
@@ -195,7 +197,8 @@ pub mod tests {
         *--ignored*) ;;
         *--list*) printf 'a::near: test\nb::far: test\nb::bad: test\n';;
         *a::near*b::far*|*b::far*a::near*) ! grep -q "[-*]" scratch/tree/mem/src/a.rs;;
-        *a::near*) ! grep -q "-" scratch/tree/mem/src/a.rs;;
+        *a::near*) ! grep -q "-" scratch/tree/mem/src/a.rs || exit 1
+            ! grep -q "\^" scratch/tree/mem/src/a.rs || test -e once || { touch once; exit 1; };;
         *b::bad*) exit 1;;
         esac"#;
 
@@ -226,13 +229,14 @@ pub mod tests {
         assert_eq!([outcome("-"), outcome("*")], [by(" a::near"), by(", one of 2")]);
         assert_eq!(outcome("%"), Outcome::Unviable { reason: "refused".into() });
         assert_eq!(outcome("|"), Outcome::Survived);
+        assert_eq!(outcome("^"), Outcome::Survived, "it fails once and not again");
         let error = alone.run(&operator("/")).unwrap_err().to_string();
         assert!(error.contains("exit status: 1"), "{error}");
         assert_eq!(fs::read_to_string(folder.join("scratch/tree/mem/src/a.rs")).unwrap(), SOURCE);
         let called = fs::read_to_string(folder.join("scratch/called")).unwrap();
         let line = "test --no-run --tests --message-format=json --package zrt-mem --config \
                     profile.dev.package.zrt-mem.codegen-units=256 1";
-        assert!(called.lines().count() == 6 && called.lines().all(|called| called == line), "{called}");
+        assert!(called.lines().count() == 7 && called.lines().all(|called| called == line), "{called}");
     }
 
     #[test]

@@ -34,7 +34,7 @@ pub const GROUPS: [Group; 9] = [
     Group::new(
         &["device", "isa", "kmd", "loader", "mem", "pm4", "protocol", "ring", "script"],
         &["bringup"],
-        6.0,
+        20.0,
     ),
     Group::new(&["asm"], &[], 20.0),
     Group::new(&["vgpu"], &[], 4.0),
