@@ -364,6 +364,13 @@ fn a_pointers_callee_changes_all_that_it_may() {
     // If an address comes from elsewhere, a compiler may have known more.
     let found = kernel(&call(&[CALL]));
     assert!(found.is_empty(), "{}", list(&found));
+    // What it preserves is as undefined as before.
+    let mut never = call(&[CALL]);
+    never[1] = NOP;
+    let found = kernel(&never);
+    let told: Vec<_> = found.iter().map(|finding| (finding.rule, finding.registers, finding.cause)).collect();
+    let [(Rule::Unwritten, Some(registers), None)] = told.as_slice() else { panic!("{}", list(&found)) };
+    assert_eq!(registers.to_string(), "v40");
 }
 
 #[test]
