@@ -62,7 +62,7 @@ mod tests {
     #[test]
     fn the_default_ring_has_a_length_that_a_ring_may_have_and_room_for_hundreds_of_submissions() {
         let bytes = DeviceOptions::default().ring_bytes.0;
-        // A submission of a dispatch has some fifty dwords.
-        assert!(bytes.is_power_of_two() && bytes >= 4 * 50 * 300, "{bytes}");
+        // Two hundred of 64 dwords each.
+        assert!(bytes.is_power_of_two() && bytes >= 4096 && bytes >= 200 * 64 * 4, "{bytes}");
     }
 }

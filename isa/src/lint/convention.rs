@@ -98,7 +98,7 @@ mod tests {
         }
         assert!(is_changed(0) && is_changed(29) && !is_changed(30) && !is_changed(105));
         assert!(is_kept(30) && is_kept(105) && !is_kept(29) && !is_kept(106));
-        // vcc, those of the trap handler, m0, exec, scc and LDS are not part of the convention.
+        // vcc, those of the trap handler, m0, exec, scc and LDS are not part of the convention, nor is what is beyond.
         for register in (106..VECTOR_FIRST).chain(VECTOR_FIRST + 256..REGISTER_COUNT + 256) {
             assert!(!is_kept(register) && !is_result(register) && !is_changed(register), "{register}");
         }

@@ -245,8 +245,8 @@ impl SharedView {
         self.update(offset, next)
     }
 
-    /// Copies out of the view, in ascending order. What another side stores into an aligned halfword, dword or quadword
-    /// at once is read at once, if all of it is copied and no wider one around it is.
+    /// Copies out of the view, in ascending order. Each aligned halfword, dword and quadword of the copy is read at
+    /// once.
     pub fn read_bytes(&self, offset: usize, destination: &mut [u8]) {
         assert!(offset <= self.len && destination.len() <= self.len - offset, "read outside the view");
         let mut at = 0;

@@ -448,7 +448,7 @@ impl MemoryChecker {
         let current = &mut self.current;
         if current.is_flag {
             if let Some((earlier, written)) = self.flags.on_its_way(va, mask, current, &self.sites)
-                && let Some(write) = page.cells.recorded(dword).iter().find(|write| write.is_of(earlier))
+                && let Some(write) = page.cells.newest(dword).filter(|write| write.is_of(earlier))
             {
                 let bits = byte_bits(written);
                 value = value & !bits | write.previous & bits;
