@@ -106,3 +106,47 @@ pub fn container(shape: &Shape, code: &Code) -> Vec<u8> {
     };
     kernel.write().expect("a sound container")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use zrt_isa::resources::{Rsrc1, Rsrc2};
+
+    /// Whether a program of this name is in a folder of the search path.
+    fn is_installed(name: &str) -> bool {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        std::env::split_paths(&path).any(|folder| folder.join(name).is_file())
+    }
+
+    #[test]
+    fn tools_are_those_that_are_installed() {
+        assert_eq!(has_tools(), is_installed("llvm-mc-19") && is_installed("llvm-objcopy-19"));
+    }
+
+    #[test]
+    fn the_last_line_at_an_offset_holds_its_code() {
+        let offsets: Vec<u8> = [0u32, 0, 4, 12, 12, 16, 16].into_iter().flat_map(u32::to_le_bytes).collect();
+        let found: Vec<(u32, u32)> =
+            line_table(&offsets, 16).iter().map(|line| (line.code_offset, line.line)).collect();
+        // Lines 6 and 7 are after the code.
+        assert_eq!(found, [(0, 2), (4, 3), (12, 5)]);
+    }
+
+    #[test]
+    fn a_container_says_of_its_registers_what_it_holds() {
+        let shape = Shape { name: "k", work_items: 96, lds_bytes: 1025 };
+        // s_endpgm (instruction set reference §4).
+        let code = Code {
+            bytes: vec![0, 0, 0xb0, 0xbf],
+            lines: vec![zrt::Line { code_offset: 0, file: 0, line: 3 }],
+        };
+        let bytes = container(&shape, &code);
+        let kernel = zrt::Kernel::parse(&bytes).expect("a container");
+        let (rsrc1, rsrc2) =
+            (Rsrc1::parse(kernel.rsrc1).expect("sound"), Rsrc2::parse(kernel.rsrc2).expect("sound"));
+        assert_eq!(rsrc1.vgprs(WaveSize::Wave32), u32::from(VECTOR_REGISTERS));
+        assert_eq!((rsrc1.memory_ordered, rsrc1.forward_progress, rsrc1.wgp_mode), (true, true, false));
+        assert_eq!((rsrc2.user_sgprs, rsrc2.workgroup_id, rsrc2.lds_blocks), (2, [true, false, false], 3));
+        assert_eq!((kernel.work_items(), kernel.source_line(0)), (96, Some(("kernel.s", 3))));
+    }
+}

@@ -118,7 +118,22 @@ mod tests {
         let golden = Golden::parse(file("[4, 5, 6]", "[1.0, 0.5, 2.0]").as_bytes()).unwrap();
         let trace = &golden.traces[0];
         assert_eq!((trace.exact_tokens(0.1), trace.exact_tokens(0.75)), (&[4, 5, 6][..], &[4][..]));
+        // A margin that is as large as that is sure.
+        assert_eq!(trace.exact_tokens(0.5), [4, 5, 6]);
         assert_eq!(trace.exact_loss(), 0.5);
+    }
+
+    #[test]
+    fn exact_arithmetic_is_taken_before_an_engine_that_rounds() {
+        let text = file("[4, 5]", "[1.0, 1.0]").replace(
+            "}]}",
+            r#", "reference_f64": {"prompt_nll_mean": 0.25, "greedy_token_ids": [4, 6], "min_margin": 0.5,
+            "top5_after_prompt": []}}]}"#,
+        );
+        let golden = Golden::parse(text.as_bytes()).unwrap();
+        let trace = &golden.traces[0];
+        assert_eq!(trace.exact_loss(), 0.25);
+        assert_eq!((trace.exact_tokens(0.5), trace.exact_tokens(0.51)), (&[4, 6][..], &[][..]));
     }
 
     #[test]
@@ -137,5 +152,8 @@ mod tests {
         }
         assert!(refusal(&"[".repeat(100_000)).starts_with("not a golden trace file"));
         assert!(refusal(&" ".repeat(GOLDEN_BYTES_MAX + 1)).contains("at most 1048576"));
+        let mut longest = file("[4]", "[1]").into_bytes();
+        longest.resize(GOLDEN_BYTES_MAX, b' ');
+        assert!(Golden::parse(&longest).is_ok());
     }
 }

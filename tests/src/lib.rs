@@ -73,3 +73,19 @@ pub fn virtual_executor_with(
     DeviceExecutor::new(device, model, context, activations, &mut |_, _| {})
         .expect("the model becomes resident")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A case that does not find what is in the repository would say nothing.
+    #[test]
+    fn models_of_the_repository_are_found_with_their_traces() {
+        for name in ["tales-llama-Q4_K_M", "tales-qwen3-Q4_0"] {
+            let file = format!("{name}.gguf");
+            assert_eq!(find_model(&file), Some(repository_model(&file)));
+            let (model, golden) = golden(name).expect("in the repository");
+            assert!(model.parameter_count() > 1_000_000 && !golden.traces.is_empty(), "{name}");
+        }
+    }
+}

@@ -108,7 +108,7 @@ fn block(kind: TensorKind, random: &mut Random) -> Vec<u8> {
     }
     let mut bytes: Vec<u8> = (0..kind.block_bytes()).map(|_| random.word() as u8).collect();
     for (at, scale) in scales(kind) {
-        // Blocks differ by up to a factor of two.
+        // Scales differ by up to a factor of three.
         let scale = half::f16::from_f32(scale * (1.0 + uniform * 6.0));
         bytes[*at..at + 2].copy_from_slice(&scale.to_le_bytes());
     }
@@ -191,4 +191,34 @@ fn file(mut kinds: impl Iterator<Item = TensorKind>, seed: u64, width: u64, laye
         norm(&mut file, &of("ffn_norm"));
     }
     file.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use zrt_asm::source::fingerprint;
+    use zrt_engine::oracle::Oracle;
+    use zrt_engine::weights::{WeightClass, WeightId};
+
+    #[test]
+    fn weights_of_every_type_are_as_large_as_trained_ones() {
+        for kind in WEIGHT_KINDS {
+            let mut oracle = Oracle::new(&model_of(&[kind]), 16).expect("the oracle takes the model");
+            let output = WeightId { class: WeightClass::Output, layer: 0 };
+            let weights = oracle.weight_mut(output).expect("a matrix");
+            let squares: f64 = weights.iter().map(|weight| f64::from(*weight).powi(2)).sum();
+            let root_mean_square = (squares / weights.len() as f64).sqrt();
+            assert!((0.04..0.1).contains(&root_mean_square), "{kind:?}: {root_mean_square}");
+        }
+    }
+
+    /// What a case finds is found again only as long as a seed gives the same model. A change that is meant changes
+    /// these numbers, too.
+    #[test]
+    fn a_seed_gives_the_same_file() {
+        assert_eq!(
+            [fingerprint(&mixed_file(0, WIDTH, LAYERS)), fingerprint(&mixed_file(3, 512, 1))],
+            [0xffa8_dcae_0b22_ccf5, 0x380d_eae8_064b_c28d]
+        );
+    }
 }

@@ -212,6 +212,24 @@ mod tests {
     use super::*;
     use crate::repository_model;
     use zrt_engine::gguf::Gguf;
+    use zrt_vgpu::config::Scheduler;
+
+    #[test]
+    fn a_sampled_request_makes_use_of_what_its_document_names() {
+        let asked = Asked::sampled([3, 4], 5, 6);
+        let drawn = asked.sampling;
+        assert_eq!((asked.prompt, asked.tokens_max, drawn.seed), (vec![3, 4], 5, 6));
+        assert!(drawn.temperature > 0.0 && (1..100).contains(&drawn.top_k) && drawn.top_p < 1.0);
+        assert!(drawn.repetition_penalty > 1.0 && drawn.penalty_window > 0);
+        assert_eq!(Asked::greedy([3], 1).sampling, SamplingOptions::default());
+    }
+
+    #[test]
+    fn a_device_that_checks_checks_on_its_schedule() {
+        let config = checked_config(7);
+        assert!(config.inspection.check);
+        assert_eq!((config.seed, config.effective_scheduler()), (7, Scheduler::Deterministic));
+    }
 
     /// A question that misses one of these would be answered with another model's tokens.
     #[test]

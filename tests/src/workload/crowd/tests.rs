@@ -1,0 +1,241 @@
+use super::*;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
+use zrt_engine::sampling::SamplingOptions;
+
+const CLIENTS: Clients = Clients { requests: 1, at_once: 1, whim_looks: 0, deadline: Duration::from_secs(1) };
+const UNRULY: Clients = Clients { requests: 10, at_once: 10, whim_looks: 3, ..CLIENTS };
+
+/// Two known tokens; the answer, and what ends it early.
+fn shape(expected: &[u32], stops: &[u32]) -> Shape {
+    Shape {
+        prompt: vec![1, 2],
+        tokens_max: 3,
+        sampling: SamplingOptions::default(),
+        stops: stops.to_vec(),
+        expected: expected.to_vec(),
+    }
+}
+
+fn handle() -> Handle {
+    match Event::default() {
+        Event::Parked { handle } => handle,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn token(token: u32, index: u32) -> Event {
+    Event::Token { handle: handle(), token, index }
+}
+
+fn end(reason: FinishReason) -> Event {
+    Event::Finished { handle: handle(), reason }
+}
+
+const PARKED: fn() -> Event = || Event::Parked { handle: handle() };
+
+/// A crowd whose one request has been accepted.
+fn crowd(shapes: &[Shape]) -> Crowd<'_> {
+    let mut crowd = Crowd::new(shapes, CLIENTS, 1);
+    crowd.enter(handle());
+    crowd
+}
+
+fn client<'a>(crowd: &'a mut Crowd<'_>) -> &'a mut Client {
+    crowd.live.get_mut(&handle()).expect("it lives")
+}
+
+/// What a crowd says of an event, after others that are right.
+fn complaint(crowd: &mut Crowd<'_>, event: Event) -> String {
+    complaint_of(|| crowd.hear(event))
+}
+
+fn complaint_of(act: impl FnOnce()) -> String {
+    let panic = catch_unwind(AssertUnwindSafe(act)).expect_err("it complains");
+    match panic.downcast::<String>() {
+        Ok(text) => *text,
+        Err(other) => (*other.downcast::<&str>().expect("a text")).to_owned(),
+    }
+}
+
+#[test]
+fn right_events_are_counted() {
+    let shapes = [shape(&[7, 8, 9], &[])];
+    let mut crowd = crowd(&shapes);
+    assert!(!crowd.is_done());
+    for event in [token(7, 2), token(8, 3), PARKED()] {
+        crowd.hear(event);
+    }
+    client(&mut crowd).is_parked = false;
+    assert!(!crowd.is_done());
+    assert_eq!(crowd.to_string(), format!("1 live after {:?}", crowd.report()));
+    crowd.hear(token(9, 4));
+    crowd.hear(end(FinishReason::Length));
+    let Report { requests, tokens, stopped, full, cancelled, parked, .. } = crowd.report();
+    assert_eq!((requests, tokens, stopped, full, cancelled, parked), (1, 3, 0, 1, 0, 1));
+    assert!(crowd.is_done());
+}
+
+#[test]
+fn ends_by_a_stop_token_and_by_a_cancel_are_counted() {
+    let shapes = [shape(&[7, 8], &[8])];
+    let mut stopped = crowd(&shapes);
+    [token(7, 2), token(8, 3), end(FinishReason::Stop)].into_iter().for_each(|event| stopped.hear(event));
+    assert_eq!((stopped.report().stopped, stopped.report().requests), (1, 1));
+    let mut cancelled = crowd(&shapes);
+    client(&mut cancelled).cancelled = Some(Quiet::Asked(0));
+    [token(7, 2), end(FinishReason::Cancelled)].into_iter().for_each(|event| cancelled.hear(event));
+    assert_eq!((cancelled.report().cancelled, cancelled.report().requests), (1, 1));
+}
+
+#[test]
+fn wrong_tokens_are_noticed() {
+    let shapes = [shape(&[7, 8], &[])];
+    for (event, words) in [
+        (token(6, 2), "token 0 of"),
+        (token(7, 1), "a gap, or told twice"),
+        (token(7, 3), "a gap, or told twice"),
+        (end(FinishReason::Length), "tokens are missing"),
+        (end(FinishReason::Stop), "no stop token"),
+        (end(FinishReason::Cancelled), "nobody has cancelled it"),
+    ] {
+        assert!(complaint(&mut crowd(&shapes), event).contains(words), "{event:?}");
+    }
+    let mut after_one = crowd(&shapes);
+    after_one.hear(token(7, 2));
+    for (event, words) in [(token(8, 2), "a gap, or told twice"), (token(9, 3), "token 1 of")] {
+        assert!(complaint(&mut after_one, event).contains(words), "{event:?}");
+    }
+    after_one.hear(token(8, 3));
+    assert!(complaint(&mut after_one, token(9, 4)).contains("token 2 of"), "beyond the last");
+    let stops = [shape(&[7], &[7])];
+    let mut stopped = crowd(&stops);
+    stopped.hear(token(7, 2));
+    assert!(complaint(&mut stopped, end(FinishReason::Length)).contains("a stop token ends"));
+    let mut cut_short = crowd(&stops);
+    assert!(complaint(&mut cut_short, end(FinishReason::Stop)).contains("tokens are missing"));
+}
+
+#[test]
+fn events_of_a_request_that_has_ended_or_never_was_are_noticed() {
+    let shapes = [shape(&[7], &[])];
+    let mut crowd = crowd(&shapes);
+    assert!(complaint_of(|| crowd.enter(handle())).contains("a handle was used twice"));
+    crowd.hear(token(7, 2));
+    crowd.hear(end(FinishReason::Length));
+    for (event, words) in [
+        (token(7, 2), "a token of a request that has not ended"),
+        (PARKED(), "a request that has not ended is parked"),
+        (end(FinishReason::Length), "one end of each request"),
+    ] {
+        assert!(complaint(&mut crowd, event).contains(words), "{event:?}");
+    }
+}
+
+#[test]
+fn a_parked_request_says_nothing_and_comes_back() {
+    let shapes = [shape(&[7], &[])];
+    let mut crowd = crowd(&shapes);
+    crowd.advance_to(100);
+    crowd.hear(PARKED());
+    let until = client(&mut crowd).parked_until.expect("it comes back");
+    assert!((101..=100 + u64::from(PARKED_LOOKS_MAX)).contains(&until), "{until}");
+    assert!(complaint(&mut crowd, PARKED()).contains("parked twice"));
+    assert!(complaint(&mut crowd, token(7, 2)).contains("a token while it is parked"));
+}
+
+#[test]
+fn quiet_takes_two_empty_rings_some_looks_apart() {
+    let mut quiet = Quiet::Asked(10);
+    for (round, then) in [
+        (12, Quiet::Asked(10)),
+        (13, Quiet::Empty(13)),
+        (15, Quiet::Empty(13)),
+        (16, Quiet::Yes),
+        (20, Quiet::Yes),
+    ] {
+        quiet.note_empty(round);
+        assert_eq!(quiet, then, "in round {round}");
+    }
+}
+
+#[test]
+fn a_held_request_says_nothing_once_it_is_quiet() {
+    let shapes = [shape(&[7, 8], &[])];
+    let mut crowd = crowd(&shapes);
+    client(&mut crowd).held = Some(Quiet::Asked(0));
+    // What was on its way may still come.
+    crowd.hear(token(7, 2));
+    for (round, quiet) in [(3, 0), (6, 1), (9, 1)] {
+        assert!(crowd.advance_to(round));
+        crowd.note_empty();
+        assert_eq!(crowd.report().quiet, quiet, "in round {round}");
+    }
+    assert!(complaint(&mut crowd, token(8, 3)).contains("a token while it is held"));
+}
+
+#[test]
+fn a_cancelled_request_must_end() {
+    let shapes = [shape(&[7], &[])];
+    let mut crowd = crowd(&shapes);
+    client(&mut crowd).cancelled = Some(Quiet::Asked(0));
+    crowd.advance_to(3);
+    crowd.note_empty();
+    crowd.advance_to(6);
+    assert!(complaint_of(|| crowd.note_empty()).contains("no end after a cancel"));
+}
+
+#[test]
+fn rounds_are_news_once() {
+    let shapes = [shape(&[7], &[])];
+    let mut crowd = Crowd::new(&shapes, CLIENTS, 1);
+    assert!(!crowd.advance_to(0));
+    assert!(crowd.advance_to(4));
+    assert!(!crowd.advance_to(4));
+}
+
+#[test]
+fn every_shape_is_asked_for_and_answers_are_those_of_its_shape() {
+    let shapes: Vec<Shape> = (0..4).map(|shape_number| shape(&[shape_number], &[])).collect();
+    let mut seen = [0; 4];
+    let mut crowd = Crowd::new(&shapes, Clients { requests: 200, ..CLIENTS }, 1);
+    for _ in 0..200 {
+        let chosen = crowd.next_shape;
+        seen[chosen] += 1;
+        crowd.enter(handle());
+        crowd.hear(token(chosen as u32, 2));
+        crowd.hear(end(FinishReason::Length));
+    }
+    assert!(seen.iter().all(|count| *count > 20), "{seen:?}");
+    assert!(crowd.is_done());
+}
+
+#[test]
+fn whoever_is_orderly_takes_what_there_is_and_others_take_their_time() {
+    let shapes = [shape(&[7], &[])];
+    let mut orderly = Crowd::new(&shapes, CLIENTS, 1);
+    let mut unruly = Crowd::new(&shapes, UNRULY, 1);
+    let (mut one, mut deaf, mut deaf_looks, mut longest) = (0, 0, 0, 0);
+    for round in 1..=4000 {
+        orderly.advance_to(round);
+        orderly.go_deaf();
+        assert_eq!(orderly.places_to_poll(), PLACES_MAX);
+        unruly.advance_to(round);
+        unruly.go_deaf();
+        match unruly.places_to_poll() {
+            0 => deaf_looks += 1,
+            1 => (one, deaf, deaf_looks) = (one + 1, deaf + deaf_looks, 0),
+            places => {
+                assert_eq!(places, PLACES_MAX);
+                (deaf, deaf_looks) = (deaf + deaf_looks, 0);
+            }
+        }
+        longest = longest.max(deaf_looks);
+    }
+    // A silence of 30 looks, on average, after every 19 that are not: they are two fifths, and three in four of them
+    // take one event.
+    assert!((1000..1500).contains(&one), "{one} rounds with one event");
+    assert!((2000..2800).contains(&deaf), "{deaf} rounds without");
+    // One may follow another.
+    assert!((50..=3 * DEAF_LOOKS_MAX).contains(&longest), "{longest} looks at the longest");
+}
