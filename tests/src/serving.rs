@@ -106,28 +106,25 @@ fn fingerprint(model: &Model) -> u64 {
 }
 
 /// What the requests of a case received, in their order.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Told {
     /// Tokens of each.
     pub tokens: Vec<Vec<u32>>,
     /// Ends of each.
     pub ends: Vec<u32>,
-    /// Total number of events.
-    pub events: usize,
 }
 
 impl Told {
     /// Nothing yet.
     pub fn new(count: usize) -> Told {
-        Told { tokens: vec![Vec::new(); count], ends: vec![0; count], events: 0 }
+        Told { tokens: vec![Vec::new(); count], ends: vec![0; count] }
     }
 
     /// Polls once, if no request was asked to park; returns true if something came.
     pub fn poll(&mut self, session: &mut Session, handles: &[Handle]) -> Result<bool, SessionError> {
-        let before = self.events;
-        let parked = self.poll_parked(session, handles)?;
+        let (count, parked) = self.take(session, handles)?;
         assert_eq!(parked, None, "it was not asked to park");
-        Ok(self.events > before)
+        Ok(count > 0)
     }
 
     /// Polls once; returns the last that was parked.
@@ -136,6 +133,15 @@ impl Told {
         session: &mut Session,
         handles: &[Handle],
     ) -> Result<Option<Handle>, SessionError> {
+        self.take(session, handles).map(|(_, parked)| parked)
+    }
+
+    /// Polls once; returns the number of events, and the last request that was parked.
+    fn take(
+        &mut self,
+        session: &mut Session,
+        handles: &[Handle],
+    ) -> Result<(usize, Option<Handle>), SessionError> {
         let mut events = [Event::default(); 16];
         let count = session.poll(&mut events)?;
         let mut parked = None;
@@ -147,11 +153,10 @@ impl Told {
                 Event::Parked { handle } => parked = Some(*handle),
             }
         }
-        self.events += count;
         if count == 0 {
             std::thread::sleep(NAP);
         }
-        Ok(parked)
+        Ok((count, parked))
     }
 
     /// Polls until every request has ended; no page is held then.
@@ -210,8 +215,9 @@ pub fn checked_session_over(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::repository_model;
+    use crate::{load, repository_model};
     use zrt_engine::gguf::Gguf;
+    use zrt_engine::session::Mode;
     use zrt_vgpu::config::Scheduler;
 
     #[test]
@@ -229,6 +235,23 @@ mod tests {
         let config = checked_config(7);
         assert!(config.inspection.check);
         assert_eq!((config.seed, config.effective_scheduler()), (7, Scheduler::Deterministic));
+    }
+
+    #[test]
+    fn a_poll_says_whether_something_came() {
+        let model = load(&repository_model("tales-llama-Q4_K_M.gguf"));
+        let options = SessionOptions { mode: Mode::Dispatch, context: 16, ..SessionOptions::default() };
+        let mut session = checked_session(&model, &options, 1);
+        session.start().expect("starts");
+        let handle = Asked::greedy([1, 2], 2).submit(&mut session);
+        let mut told = Told::new(1);
+        while session.unfinished_count() > 0 {
+            let before = told.clone();
+            let came = told.poll(&mut session, &[handle]).expect("the session runs");
+            assert_eq!(came, told != before, "{told:?} after {before:?}");
+        }
+        assert_eq!((told.tokens[0].len(), told.ends[0]), (2, 1));
+        assert!(!told.poll(&mut session, &[handle]).expect("an idle session is polled"));
     }
 
     /// A question that misses one of these would be answered with another model's tokens.

@@ -85,10 +85,7 @@ pub fn drive(session: &mut Session, shapes: &[Shape], clients: Clients, seed: u6
         if places > 0 {
             let polled = session.poll(&mut events[..places]);
             count = polled.unwrap_or_else(|error| panic!("seed {seed}: {error}"));
-            events[..count].iter().for_each(|event| crowd.hear(*event));
-            if count == 0 {
-                crowd.note_empty();
-            }
+            crowd.hear(&events[..count]);
         }
         if count == 0 {
             std::thread::sleep(PAUSE);
@@ -130,23 +127,35 @@ pub fn admissions(session: &mut Session) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::serving::{Asked, checked_session};
     use crate::{load, repository_model};
-    use zrt_bringup::{DeviceChoice, OpenOptions};
     use zrt_engine::sampling::SamplingOptions;
-    use zrt_engine::session::{Mode, Request, SessionOptions};
+    use zrt_engine::session::{Mode, SessionOptions};
 
     #[test]
     #[should_panic = "requests that have not ended"]
     fn a_session_with_a_request_in_it_is_not_settled() {
         let model = load(&repository_model("tales-llama-Q4_K_M.gguf"));
-        let device = zrt_bringup::open(DeviceChoice::Virtual, &OpenOptions::default()).expect("opens");
         let options = SessionOptions { mode: Mode::Dispatch, context: 16, ..SessionOptions::default() };
-        let mut session =
-            Session::prepare(device, &model, &options, &mut |_, _| {}).expect("becomes resident");
-        let request =
-            Request { prompt: &[1], tokens_max: 1, sampling: SamplingOptions::default(), stops: &[] };
-        session.submit(&request).expect("there is room");
-        session.start().expect("starts");
+        let mut session = checked_session(&model, &options, 1);
+        Asked::greedy([1], 1).submit(&mut session);
         settle(&mut session, &mut [Event::default(); PLACES_MAX]);
+    }
+
+    #[test]
+    #[should_panic = "0 live after"]
+    fn a_session_that_does_nothing_is_left_after_the_deadline() {
+        let model = load(&repository_model("tales-llama-Q4_K_M.gguf"));
+        let mut session =
+            checked_session(&model, &SessionOptions { context: 16, ..SessionOptions::default() }, 1);
+        let shape = Shape {
+            prompt: vec![1],
+            tokens_max: 1,
+            sampling: SamplingOptions::default(),
+            stops: vec![],
+            expected: vec![1],
+        };
+        let clients = Clients { requests: 1, at_once: 1, whim_looks: 0, deadline: Duration::from_millis(1) };
+        drive(&mut session, &[shape], clients, 1);
     }
 }

@@ -194,8 +194,18 @@ impl<'a> Crowd<'a> {
         }
     }
 
+    /// What one poll gave.
+    pub fn hear(&mut self, events: &[Event]) {
+        for event in events {
+            self.hear_one(*event);
+        }
+        if events.is_empty() {
+            self.note_empty();
+        }
+    }
+
     /// The ring was empty in this round.
-    pub fn note_empty(&mut self) {
+    fn note_empty(&mut self) {
         for (handle, client) in &mut self.live {
             if let Some(quiet) = &mut client.cancelled {
                 quiet.note_empty(self.round);
@@ -210,7 +220,7 @@ impl<'a> Crowd<'a> {
     }
 
     /// A client receives an event.
-    pub fn hear(&mut self, event: Event) {
+    fn hear_one(&mut self, event: Event) {
         match event {
             Event::Token { handle, token, index } => self.hear_token(handle, token, index),
             Event::Parked { handle } => {

@@ -47,7 +47,7 @@ fn client<'a>(crowd: &'a mut Crowd<'_>) -> &'a mut Client {
 
 /// What a crowd says of an event, after others that are right.
 fn complaint(crowd: &mut Crowd<'_>, event: Event) -> String {
-    complaint_of(|| crowd.hear(event))
+    complaint_of(|| crowd.hear(&[event]))
 }
 
 fn complaint_of(act: impl FnOnce()) -> String {
@@ -63,14 +63,11 @@ fn right_events_are_counted() {
     let shapes = [shape(&[7, 8, 9], &[])];
     let mut crowd = crowd(&shapes);
     assert!(!crowd.is_done());
-    for event in [token(7, 2), token(8, 3), PARKED()] {
-        crowd.hear(event);
-    }
+    crowd.hear(&[token(7, 2), token(8, 3), PARKED()]);
     client(&mut crowd).is_parked = false;
     assert!(!crowd.is_done());
     assert_eq!(crowd.to_string(), format!("1 live after {:?}", crowd.report()));
-    crowd.hear(token(9, 4));
-    crowd.hear(end(FinishReason::Length));
+    crowd.hear(&[token(9, 4), end(FinishReason::Length)]);
     let Report { requests, tokens, stopped, full, cancelled, parked, .. } = crowd.report();
     assert_eq!((requests, tokens, stopped, full, cancelled, parked), (1, 3, 0, 1, 0, 1));
     assert!(crowd.is_done());
@@ -80,11 +77,11 @@ fn right_events_are_counted() {
 fn ends_by_a_stop_token_and_by_a_cancel_are_counted() {
     let shapes = [shape(&[7, 8], &[8])];
     let mut stopped = crowd(&shapes);
-    [token(7, 2), token(8, 3), end(FinishReason::Stop)].into_iter().for_each(|event| stopped.hear(event));
+    stopped.hear(&[token(7, 2), token(8, 3), end(FinishReason::Stop)]);
     assert_eq!((stopped.report().stopped, stopped.report().requests), (1, 1));
     let mut cancelled = crowd(&shapes);
     client(&mut cancelled).cancelled = Some(Quiet::Asked(0));
-    [token(7, 2), end(FinishReason::Cancelled)].into_iter().for_each(|event| cancelled.hear(event));
+    cancelled.hear(&[token(7, 2), end(FinishReason::Cancelled)]);
     assert_eq!((cancelled.report().cancelled, cancelled.report().requests), (1, 1));
 }
 
@@ -102,15 +99,15 @@ fn wrong_tokens_are_noticed() {
         assert!(complaint(&mut crowd(&shapes), event).contains(words), "{event:?}");
     }
     let mut after_one = crowd(&shapes);
-    after_one.hear(token(7, 2));
+    after_one.hear(&[token(7, 2)]);
     for (event, words) in [(token(8, 2), "a gap, or told twice"), (token(9, 3), "token 1 of")] {
         assert!(complaint(&mut after_one, event).contains(words), "{event:?}");
     }
-    after_one.hear(token(8, 3));
+    after_one.hear(&[token(8, 3)]);
     assert!(complaint(&mut after_one, token(9, 4)).contains("token 2 of"), "beyond the last");
     let stops = [shape(&[7], &[7])];
     let mut stopped = crowd(&stops);
-    stopped.hear(token(7, 2));
+    stopped.hear(&[token(7, 2)]);
     assert!(complaint(&mut stopped, end(FinishReason::Length)).contains("a stop token ends"));
     let mut cut_short = crowd(&stops);
     assert!(complaint(&mut cut_short, end(FinishReason::Stop)).contains("tokens are missing"));
@@ -121,8 +118,7 @@ fn events_of_a_request_that_has_ended_or_never_was_are_noticed() {
     let shapes = [shape(&[7], &[])];
     let mut crowd = crowd(&shapes);
     assert!(complaint_of(|| crowd.enter(handle())).contains("a handle was used twice"));
-    crowd.hear(token(7, 2));
-    crowd.hear(end(FinishReason::Length));
+    crowd.hear(&[token(7, 2), end(FinishReason::Length)]);
     for (event, words) in [
         (token(7, 2), "a token of a request that has not ended"),
         (PARKED(), "a request that has not ended is parked"),
@@ -137,7 +133,7 @@ fn a_parked_request_says_nothing_and_comes_back() {
     let shapes = [shape(&[7], &[])];
     let mut crowd = crowd(&shapes);
     crowd.advance_to(100);
-    crowd.hear(PARKED());
+    crowd.hear(&[PARKED()]);
     let until = client(&mut crowd).parked_until.expect("it comes back");
     assert!((101..=100 + u64::from(PARKED_LOOKS_MAX)).contains(&until), "{until}");
     assert!(complaint(&mut crowd, PARKED()).contains("parked twice"));
@@ -164,11 +160,13 @@ fn a_held_request_says_nothing_once_it_is_quiet() {
     let shapes = [shape(&[7, 8], &[])];
     let mut crowd = crowd(&shapes);
     client(&mut crowd).held = Some(Quiet::Asked(0));
-    // What was on its way may still come.
-    crowd.hear(token(7, 2));
-    for (round, quiet) in [(3, 0), (6, 1), (9, 1)] {
+    crowd.advance_to(20);
+    // What was on its way may still come, and no ring was empty.
+    crowd.hear(&[token(7, 2)]);
+    assert_eq!(client(&mut crowd).held, Some(Quiet::Asked(0)));
+    for (round, quiet) in [(21, 0), (24, 1), (27, 1)] {
         assert!(crowd.advance_to(round));
-        crowd.note_empty();
+        crowd.hear(&[]);
         assert_eq!(crowd.report().quiet, quiet, "in round {round}");
     }
     assert!(complaint(&mut crowd, token(8, 3)).contains("a token while it is held"));
@@ -180,9 +178,9 @@ fn a_cancelled_request_must_end() {
     let mut crowd = crowd(&shapes);
     client(&mut crowd).cancelled = Some(Quiet::Asked(0));
     crowd.advance_to(3);
-    crowd.note_empty();
+    crowd.hear(&[]);
     crowd.advance_to(6);
-    assert!(complaint_of(|| crowd.note_empty()).contains("no end after a cancel"));
+    assert!(complaint_of(|| crowd.hear(&[])).contains("no end after a cancel"));
 }
 
 #[test]
@@ -203,8 +201,7 @@ fn every_shape_is_asked_for_and_answers_are_those_of_its_shape() {
         let chosen = crowd.next_shape;
         seen[chosen] += 1;
         crowd.enter(handle());
-        crowd.hear(token(chosen as u32, 2));
-        crowd.hear(end(FinishReason::Length));
+        crowd.hear(&[token(chosen as u32, 2), end(FinishReason::Length)]);
     }
     assert!(seen.iter().all(|count| *count > 20), "{seen:?}");
     assert!(crowd.is_done());
