@@ -50,6 +50,16 @@ struct Client {
     held: Option<Quiet>,
 }
 
+/// What a client asks of the session.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Deed {
+    Resume,
+    Release,
+    Cancel,
+    Park,
+    Hold,
+}
+
 /// What must no longer come after something was asked for. PLAN may be in the middle of a look and the ring full of
 /// tokens, so this counts only from the second empty ring on, each found [`LOOKS`] looks after the asking or after the
 /// other.
@@ -141,40 +151,59 @@ impl<'a> Crowd<'a> {
 
     /// Clients do something, now and then.
     pub fn act(&mut self, session: &mut Session) {
-        let Crowd { random, live, report, round, clients, .. } = self;
-        let round = *round;
-        for (handle, client) in live.iter_mut() {
+        for (handle, deed) in self.deeds() {
+            match deed {
+                Deed::Resume => session.resume(handle).expect("a parked request is resumed"),
+                Deed::Release => session.hold(handle, false).expect("a held request is released"),
+                Deed::Cancel => session.cancel(handle).expect("a live request is cancelled"),
+                // A parked one is parked again, too: nothing happens.
+                Deed::Park => session.park(handle).expect("a live request is parked"),
+                Deed::Hold => session.hold(handle, true).expect("a live request is held"),
+            }
+        }
+    }
+
+    /// What they do in this round: what is due, and at times one whim.
+    fn deeds(&mut self) -> Vec<(Handle, Deed)> {
+        let mut deeds = Vec::new();
+        let round = self.round;
+        for (handle, client) in &mut self.live {
             if client.is_parked && client.parked_until.is_some_and(|until| until <= round) {
-                session.resume(*handle).expect("a parked request is resumed");
+                deeds.push((*handle, Deed::Resume));
                 (client.is_parked, client.parked_until) = (false, None);
             }
             if client.held_until.is_some_and(|until| until <= round) {
-                session.hold(*handle, false).expect("a held request is released");
+                deeds.push((*handle, Deed::Release));
                 (client.held_until, client.held) = (None, None);
             }
         }
-        let has_whim = clients.whim_looks > 0 && !live.is_empty() && random.one_in(clients.whim_looks);
-        if !has_whim {
-            return;
+        if self.is_unruly() && !self.live.is_empty() && self.random.one_in(self.clients.whim_looks) {
+            deeds.extend(self.whim());
         }
-        let chosen = draw(random, live.len());
-        let Some((handle, client)) = live.iter_mut().nth(chosen) else { return };
-        match random.range(0, 9) {
+        deeds
+    }
+
+    /// What one of them, which is there, suddenly does.
+    fn whim(&mut self) -> Option<(Handle, Deed)> {
+        let chosen = draw(&mut self.random, self.live.len());
+        let (handle, client) = self.live.iter_mut().nth(chosen)?;
+        let deed = match self.random.range(0, 9) {
             // If whims are rare, requests that go back to the queue are counted: nobody is cancelled before it has had
             // a slot.
-            0 if clients.whim_looks <= WHIM_LOOKS_FREQUENT || client.told > 0 => {
-                session.cancel(*handle).expect("a live request is cancelled");
-                client.cancelled.get_or_insert(Quiet::Asked(round));
+            0 if self.clients.whim_looks <= WHIM_LOOKS_FREQUENT || client.told > 0 => {
+                client.cancelled.get_or_insert(Quiet::Asked(self.round));
+                Deed::Cancel
             }
-            // A parked one is parked again, too: nothing happens.
-            1..=5 => session.park(*handle).expect("a live request is parked"),
+            1..=5 => Deed::Park,
             _ => {
-                session.hold(*handle, true).expect("a live request is held");
-                client.held_until = Some(round + u64::from(random.range(1, HELD_LOOKS_MAX)));
-                client.held.get_or_insert(Quiet::Asked(round));
-                report.held += 1;
+                let looks = self.random.range(1, HELD_LOOKS_MAX);
+                client.held_until = Some(self.round + u64::from(looks));
+                client.held.get_or_insert(Quiet::Asked(self.round));
+                self.report.held += 1;
+                Deed::Hold
             }
-        }
+        };
+        Some((*handle, deed))
     }
 
     /// Once in a while nobody takes an event for some looks.

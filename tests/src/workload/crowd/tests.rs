@@ -1,7 +1,10 @@
 use super::*;
+use crate::serving::checked_session;
+use crate::{load, repository_model};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 use zrt_engine::sampling::SamplingOptions;
+use zrt_engine::session::SessionOptions;
 
 const CLIENTS: Clients = Clients { requests: 1, at_once: 1, whim_looks: 0, deadline: Duration::from_secs(1) };
 const UNRULY: Clients = Clients { requests: 10, at_once: 10, whim_looks: 3, ..CLIENTS };
@@ -235,4 +238,95 @@ fn whoever_is_orderly_takes_what_there_is_and_others_take_their_time() {
     assert!((2000..2800).contains(&deaf), "{deaf} rounds without");
     // One may follow another.
     assert!((50..=3 * DEAF_LOOKS_MAX).contains(&longest), "{longest} looks at the longest");
+}
+
+/// What an unruly client does in so many rounds that is not due, and the crowd afterwards.
+fn whims<'a>(shapes: &'a [Shape], clients: Clients, told: usize) -> (Vec<Deed>, Crowd<'a>) {
+    let mut crowd = Crowd::new(shapes, clients, 1);
+    crowd.enter(handle());
+    let mut whims = Vec::new();
+    for round in 1..=3000 {
+        crowd.advance_to(round);
+        client(&mut crowd).told = told;
+        let deeds = crowd.deeds();
+        assert!(deeds.iter().all(|(of, _)| *of == handle()));
+        whims.extend(deeds.iter().map(|(_, deed)| *deed).filter(|deed| *deed != Deed::Release));
+    }
+    (whims, crowd)
+}
+
+#[test]
+fn whims_come_as_often_as_asked_and_of_every_kind() {
+    let shapes = [shape(&[7], &[])];
+    let count = |whims: &[Deed], of| whims.iter().filter(|deed| **deed == of).count();
+    let (rare, crowd) = whims(&shapes, UNRULY, 0);
+    assert!((900..1100).contains(&rare.len()), "{}", rare.len());
+    assert_eq!(count(&rare, Deed::Cancel), 0, "it has had no slot");
+    assert!((400..600).contains(&count(&rare, Deed::Park)), "{}", count(&rare, Deed::Park));
+    assert_eq!(crowd.report().held, count(&rare, Deed::Hold) as u64);
+    let (told, mut crowd) = whims(&shapes, UNRULY, 1);
+    assert!((60..140).contains(&count(&told, Deed::Cancel)), "{}", count(&told, Deed::Cancel));
+    assert!(matches!(client(&mut crowd).cancelled, Some(Quiet::Asked(first)) if first < 300));
+    let frequent = Clients { whim_looks: WHIM_LOOKS_FREQUENT, ..UNRULY };
+    assert!(count(&whims(&shapes, frequent, 0).0, Deed::Cancel) > 90);
+    assert!(whims(&shapes, CLIENTS, 1).0.is_empty(), "whoever is orderly has none");
+    assert!(
+        Crowd::new(&shapes, Clients { whim_looks: 1, ..UNRULY }, 1).deeds().is_empty(),
+        "nobody is there"
+    );
+}
+
+#[test]
+fn a_held_request_is_released_when_its_time_has_come() {
+    let shapes = [shape(&[7], &[])];
+    let mut crowd = Crowd::new(&shapes, UNRULY, 1);
+    crowd.enter(handle());
+    let held = (1..).find(|round| {
+        crowd.advance_to(*round);
+        crowd.deeds() == [(handle(), Deed::Hold)]
+    });
+    let held = held.expect("at some time");
+    assert_eq!(client(&mut crowd).held, Some(Quiet::Asked(held)));
+    let until = client(&mut crowd).held_until.expect("it is released");
+    assert!((held + 1..=held + u64::from(HELD_LOOKS_MAX)).contains(&until), "{until}");
+    crowd.clients.whim_looks = 0;
+    for (round, deeds) in [(until - 1, vec![]), (until, vec![(handle(), Deed::Release)]), (until + 1, vec![])]
+    {
+        crowd.advance_to(round);
+        assert_eq!(crowd.deeds(), deeds);
+    }
+    assert_eq!(client(&mut crowd).held, None);
+}
+
+#[test]
+fn a_parked_request_is_resumed_when_its_time_has_come() {
+    let shapes = [shape(&[7], &[])];
+    let mut crowd = crowd(&shapes);
+    crowd.hear(&[PARKED()]);
+    let until = client(&mut crowd).parked_until.expect("it comes back");
+    for (round, deeds) in [(until - 1, vec![]), (until, vec![(handle(), Deed::Resume)]), (until + 1, vec![])]
+    {
+        crowd.advance_to(round);
+        assert_eq!(crowd.deeds(), deeds);
+    }
+    assert!(!client(&mut crowd).is_parked);
+}
+
+#[test]
+fn as_many_come_as_may_be_there_at_once_and_as_there_is_room_for() {
+    let model = load(&repository_model("tales-llama-Q4_K_M.gguf"));
+    let options = SessionOptions { context: 16, slots: 8, waiting_max: 0, ..SessionOptions::default() };
+    let shapes = [shape(&[7], &[])];
+    let after_one_look = |clients| {
+        let mut session = checked_session(&model, &options, 1);
+        let mut crowd = Crowd::new(&shapes, clients, 1);
+        crowd.submit(&mut session);
+        (crowd.live.len(), crowd.submitted, crowd.report().refused)
+    };
+    let orderly = |requests, at_once| after_one_look(Clients { requests, at_once, ..CLIENTS });
+    assert_eq!(orderly(5, 8), (5, 5, 0));
+    assert_eq!(orderly(9, 6), (6, 6, 0));
+    assert_eq!(orderly(9, 9), (8, 8, 1));
+    let (unruly, ..) = after_one_look(Clients { requests: 8, at_once: 8, ..UNRULY });
+    assert!((2..8).contains(&unruly), "{unruly} of 8");
 }
