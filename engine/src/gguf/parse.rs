@@ -387,3 +387,31 @@ impl<'a> Cursor<'a> {
         Ok(elements)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::source::Bytes;
+    use super::*;
+
+    /// Reads three windows in pieces of `piece_bytes`, and returns where windows began.
+    fn window_starts(piece_bytes: usize) -> Vec<u64> {
+        let source = Source::Memory(Bytes::Shared(vec![0; 3 * WINDOW_BYTES].into()));
+        let mut cursor = Cursor::new(&source);
+        let mut starts = Vec::new();
+        while cursor.remaining() > 0 {
+            cursor.fill("a piece", &mut vec![0; piece_bytes]).expect("it is there");
+            starts.push(cursor.window_start);
+        }
+        starts.dedup();
+        starts
+    }
+
+    #[test]
+    fn a_window_is_read_again_only_where_it_has_ended() {
+        let window = WINDOW_BYTES as u64;
+        assert_eq!(window_starts(4), [0, window, 2 * window]);
+        assert_eq!(window_starts(WINDOW_BYTES), [0, window, 2 * window]);
+        // What is longer goes past it.
+        assert_eq!(window_starts(WINDOW_BYTES * 3), [0]);
+    }
+}
