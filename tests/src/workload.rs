@@ -80,9 +80,8 @@ pub fn drive(session: &mut Session, shapes: &[Shape], clients: Clients, seed: u6
             crowd.act(session);
             crowd.go_deaf();
         }
-        let places = crowd.places_to_poll();
         let mut count = 0;
-        if places > 0 {
+        if let Some(places) = crowd.places_to_poll() {
             let polled = session.poll(&mut events[..places]);
             count = polled.unwrap_or_else(|error| panic!("seed {seed}: {error}"));
             crowd.hear(&events[..count]);

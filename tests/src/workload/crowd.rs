@@ -213,13 +213,13 @@ impl<'a> Crowd<'a> {
         }
     }
 
-    /// How many events are taken now; 0: nobody polls.
-    pub fn places_to_poll(&mut self) -> usize {
+    /// How many events are taken at most now; `None`: nobody polls.
+    pub fn places_to_poll(&mut self) -> Option<usize> {
         match self.is_unruly() {
-            false => PLACES_MAX,
-            true if self.round < self.deaf_until => 0,
-            true if self.random.one_in(4) => PLACES_MAX,
-            true => 1,
+            false => Some(PLACES_MAX),
+            true if self.round < self.deaf_until => None,
+            true if self.random.one_in(4) => Some(PLACES_MAX),
+            true => Some(1),
         }
     }
 

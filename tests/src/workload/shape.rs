@@ -33,7 +33,7 @@ pub fn shape(
     let vocabulary = oracle.plan().config.vocabulary;
     let longest = random.range(1, prompt_max);
     let prompt_length = random.range(1, longest);
-    let prompt: Vec<u32> = (0..prompt_length).map(|_| random.range(1, vocabulary - 1)).collect();
+    let prompt: Vec<u32> = (0..prompt_length).map(|_| known_token(random, vocabulary)).collect();
     let tokens_max = random.range(*tokens.start(), *tokens.end());
     let sampling = sampling(random, vocabulary);
     let checked = sampling.validate().expect("options are in range");
@@ -45,11 +45,16 @@ pub fn shape(
     if random.one_in(3) {
         stops = vec![
             expected[random.range(0, expected.len() as u32 - 1) as usize],
-            random.range(1, vocabulary - 1),
+            known_token(random, vocabulary),
         ];
         expected = complete(&stops);
     }
     Shape { prompt, tokens_max, sampling, stops, expected }
+}
+
+/// Any token but 0.
+fn known_token(random: &mut Random, vocabulary: u32) -> u32 {
+    random.range(1, vocabulary - 1)
 }
 
 /// Greedy in one of two cases, else drawn.
@@ -123,6 +128,13 @@ mod tests {
         assert_eq!(span(biases.iter().map(|(token, _)| *token as f32)), (0, 900));
         let asked = drawn.iter().filter_map(|one| one.log_probabilities);
         assert_eq!(span(asked.map(|count| count as f32)), (0, 2000));
+    }
+
+    #[test]
+    fn tokens_are_all_that_the_model_has_but_the_first() {
+        let mut random = Random::new(1);
+        let tokens: BTreeSet<u32> = (0..100).map(|_| known_token(&mut random, 4)).collect();
+        assert_eq!(tokens, BTreeSet::from([1, 2, 3]));
     }
 
     #[test]
