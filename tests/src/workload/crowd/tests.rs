@@ -1,3 +1,5 @@
+//! The crowd is told what a session might tell it, right and wrong.
+
 use super::*;
 use crate::serving::checked_session;
 use crate::{load, repository_model};
