@@ -79,6 +79,15 @@ pub enum Switch {
     Off,
 }
 
+impl Switch {
+    fn is_on(self) -> bool {
+        match self {
+            Switch::On => true,
+            Switch::Off => false,
+        }
+    }
+}
+
 /// A conversation and what answers it.
 struct Chat {
     loaded: LoadedModel,
@@ -190,7 +199,7 @@ impl Chat {
             ends,
             stops,
             sampling,
-            thinks: arguments.think.map(|switch| switch == Switch::On),
+            thinks: arguments.think.map(Switch::is_on),
             messages: system.into_iter().collect(),
             interrupt: Interrupt::install()?,
             screen: Screen::new(),
@@ -361,5 +370,16 @@ impl Screen {
 
     fn show(&self, text: &str) {
         let _ = write!(std::io::stderr(), "{text}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_switch_is_on_or_off() {
+        let parsed = |text| Switch::from_str(text, false).map(Switch::is_on);
+        assert_eq!([parsed("on"), parsed("off")], [Ok(true), Ok(false)]);
     }
 }

@@ -45,14 +45,22 @@ impl Live {
             Err(LaunchError::Device { printed, .. }) => Some(&**printed),
             Err(_) => None,
         };
-        if self.is_on && self.trouble.is_none() {
-            let held = std::mem::take(&mut self.held);
-            self.put(&(String::from_utf8_lossy(&held).into_owned() + &printed.map(note).unwrap_or_default()));
-            if self.is_within_line {
-                self.put("\n");
-            }
-        }
+        let ending = self.ending(printed.map(note).unwrap_or_default());
+        self.put(&ending);
         self.trouble.map_or(Ok(()), Err)
+    }
+
+    /// What was held back, a note, and the end of the line.
+    fn ending(&mut self, note: String) -> String {
+        if !self.is_on || self.trouble.is_some() {
+            return String::new();
+        }
+        let held = std::mem::take(&mut self.held);
+        let mut text = String::from_utf8_lossy(&held).into_owned() + &note;
+        if text.chars().next_back().map_or(self.is_within_line, |last| last != '\n') {
+            text.push('\n');
+        }
+        text
     }
 
     /// What was held back and the piece, without what is held back now.
@@ -144,6 +152,25 @@ mod tests {
         assert_eq!(live.whole_characters(&euro[1..2]), "");
         assert_eq!(live.whole_characters(&[&euro[2..], b"\n"].concat()), "\u{20ac}\n");
         assert_eq!(shown(&[&euro[..2], b"x"]), "\u{fffd}x", "what never comes is replaced");
+    }
+
+    #[test]
+    fn what_is_shown_ends_with_a_line() {
+        let ending = |is_within_line, held: &[u8], note: &str| {
+            let mut live = Live { is_on: true, is_within_line, held: held.to_vec(), trouble: None };
+            live.ending(note.to_owned())
+        };
+        assert_eq!(ending(false, b"", ""), "");
+        assert_eq!(ending(true, b"", ""), "\n");
+        assert_eq!(ending(true, b"\xe2", ""), "\u{fffd}\n");
+        assert_eq!(ending(true, b"", "\n[more]\n"), "\n[more]\n");
+        let note = || "note".to_owned();
+        assert_eq!(Live { is_within_line: true, ..Live::default() }.ending(note()), "", "nothing is shown");
+        let trouble = || Some(ToolError::NoToken);
+        assert_eq!(Live { is_on: true, trouble: trouble(), ..Live::default() }.ending(note()), "");
+        let failed = Live { trouble: trouble(), ..Live::default() }
+            .finish(&Err(LaunchError::BufferLength { buffer: String::new(), bytes: 0 }));
+        assert!(matches!(failed, Err(ToolError::NoToken)), "{failed:?}");
     }
 
     /// Of each kind of loss there is a line, if there was one.

@@ -73,6 +73,11 @@ pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
     }
 }
 
+/// Whether scalar waits are held to the stricter rule: asked for, or of a kernel of ours.
+fn is_strict(is_asked: bool, format: Format) -> bool {
+    is_asked || format == Format::Zrt
+}
+
 /// Checks a file: adds its findings to the report, and returns its row.
 fn examine(
     file: &str,
@@ -81,7 +86,7 @@ fn examine(
     report: &mut Report,
 ) -> Result<FileReport, ToolError> {
     let code = disasm::read(file, arguments.wave.map(WaveSize::from), |_| ()).map_err(no_file)?;
-    let is_strict = arguments.strict || code.format == Format::Zrt;
+    let is_strict = is_strict(arguments.strict, code.format);
     let mut sources = SourceText::of(Path::new(file));
     let mut row = FileReport::new(file);
     let mut findings = Vec::new();
@@ -228,6 +233,12 @@ mod tests {
         ] {
             assert_eq!(waits_for_scalars(&section(words)), expected, "{words:x?}");
         }
+    }
+
+    #[test]
+    fn compiled_code_is_held_to_the_stricter_rule_where_it_is_asked_for() {
+        let of = |format| [is_strict(false, format), is_strict(true, format)];
+        assert_eq!([of(Format::Elf), of(Format::Zrt)], [[false, true], [true, true]]);
     }
 
     #[test]
