@@ -8,7 +8,7 @@ use serde::Deserialize;
 use thiserror::Error;
 
 /// Maximum size of a file in bytes: twenty times the largest existing one.
-pub const GOLDEN_BYTES_MAX: usize = 1 << 20;
+pub const GOLDEN_BYTES_MAX: usize = 1_048_576;
 
 /// One golden trace file.
 #[derive(Debug, Deserialize)]
