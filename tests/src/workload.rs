@@ -7,6 +7,7 @@
 mod crowd;
 mod shape;
 
+pub use crowd::{Clients, Report};
 pub use shape::{Shape, shape};
 
 use crowd::{Crowd, PLACES_MAX};
@@ -17,51 +18,6 @@ use zrt_protocol::Control;
 
 /// How long a client waits when there is nothing for it: the virtual device needs the host's cores.
 const PAUSE: Duration = Duration::from_micros(100);
-
-/// How clients behave.
-#[derive(Clone, Copy, Debug)]
-pub struct Clients {
-    /// Total number of requests.
-    pub requests: usize,
-    /// Maximum number of requests that have not ended at a time.
-    pub at_once: usize,
-    /// Mean number of PLAN's looks after which one of them cancels, parks or holds; with any, they take their events
-    /// slowly, too. 0: none does.
-    pub whim_looks: u32,
-    /// Longest that all may take.
-    pub deadline: Duration,
-}
-
-/// What happened.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Report {
-    /// Requests that have ended.
-    pub requests: usize,
-    /// Tokens that were delivered.
-    pub tokens: u64,
-    /// Ends by a stop token.
-    pub stopped: u64,
-    /// Ends by length.
-    pub full: u64,
-    /// Ends by a cancel.
-    pub cancelled: u64,
-    /// Requests that were parked.
-    pub parked: u64,
-    /// Holds.
-    pub held: u64,
-    /// Holds that lasted until nothing more of the request could come.
-    pub quiet: u64,
-    /// Times that no place was free.
-    pub refused: u64,
-    /// Requests that were put into a slot once more, at least.
-    pub requeued: u64,
-    /// Steps.
-    pub steps: u32,
-    /// Unsuccessful polls by workgroups.
-    pub spins: u64,
-    /// How long it took.
-    pub took: Duration,
-}
 
 /// Runs requests of these shapes until all have ended.
 pub fn drive(session: &mut Session, shapes: &[Shape], clients: Clients, seed: u64) -> Report {

@@ -1,11 +1,12 @@
-//! The clients of a workload: what each has asked for, has been told, and may still be told.
+//! The clients of a workload: how they behave, what each has asked for, has been told, and may still be told.
 //!
 //! Contract: what they do is drawn from the seed. An event that a client must not see is a panic that says what is
 //! wrong with it.
 
-use super::{Clients, Report, Shape};
+use super::shape::Shape;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::time::Duration;
 use zrt_engine::session::{Event, Handle, Request, Session, SessionError};
 use zrt_needs::Random;
 use zrt_protocol::FinishReason;
@@ -20,6 +21,51 @@ const DEAF_LOOKS_MAX: u32 = 60;
 const WHIM_LOOKS_FREQUENT: u32 = 2;
 /// Events that are taken at a time where nobody takes their time.
 pub const PLACES_MAX: usize = 32;
+
+/// How clients behave.
+#[derive(Clone, Copy, Debug)]
+pub struct Clients {
+    /// Total number of requests.
+    pub requests: usize,
+    /// Maximum number of requests that have not ended at a time.
+    pub at_once: usize,
+    /// Mean number of PLAN's looks after which one of them cancels, parks or holds; with any, they take their events
+    /// slowly, too. 0: none does.
+    pub whim_looks: u32,
+    /// Longest that all may take.
+    pub deadline: Duration,
+}
+
+/// What happened.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Report {
+    /// Requests that have ended.
+    pub requests: usize,
+    /// Tokens that were delivered.
+    pub tokens: u64,
+    /// Ends by a stop token.
+    pub stopped: u64,
+    /// Ends by length.
+    pub full: u64,
+    /// Ends by a cancel.
+    pub cancelled: u64,
+    /// Requests that were parked.
+    pub parked: u64,
+    /// Holds.
+    pub held: u64,
+    /// Holds that lasted until nothing more of the request could come.
+    pub quiet: u64,
+    /// Times that no place was free.
+    pub refused: u64,
+    /// Requests that were put into a slot once more, at least.
+    pub requeued: u64,
+    /// Steps.
+    pub steps: u32,
+    /// Unsuccessful polls by workgroups.
+    pub spins: u64,
+    /// How long it took.
+    pub took: Duration,
+}
 
 /// All clients of a session.
 pub struct Crowd<'a> {

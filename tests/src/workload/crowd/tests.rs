@@ -4,7 +4,7 @@ use super::*;
 use crate::serving::checked_session;
 use crate::{load, repository_model};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use zrt_engine::sampling::SamplingOptions;
 use zrt_engine::session::{Mode, SessionOptions};
 
