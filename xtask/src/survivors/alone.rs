@@ -20,9 +20,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Longest that a first compilation may take.
-const FIRST_LIMIT: Duration = Duration::from_secs(60 * 60);
+const FIRST_LIMIT: Duration = Duration::from_secs(3600);
 /// Longest that one with a mutant may take: what the compiler computes then need not come to an end.
-const COMPILE_LIMIT: Duration = Duration::from_secs(4 * 60);
+const COMPILE_LIMIT: Duration = Duration::from_secs(240);
 /// Cases of the mutant's module that run first, each alone.
 const NEAR_MAX: usize = 6;
 /// Cases in a process.
