@@ -130,6 +130,13 @@ pub struct StepWeightBytes {
     pub host: u64,
 }
 
+impl StepWeightBytes {
+    /// In both.
+    pub fn total(&self) -> u64 {
+        self.vram + self.host
+    }
+}
+
 /// Everything that a session allocates.
 #[derive(Clone, Debug)]
 pub struct MemoryPlan {

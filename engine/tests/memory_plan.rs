@@ -139,6 +139,7 @@ fn a_step_reads_every_matrix_and_a_row_of_the_embedding() {
         assert_eq!(read(Placement::default()), bytes(all, 0));
         assert_eq!(read(Placement::all_in_host(&model)), bytes(3 * NORMS + ROW, all - 3 * NORMS - ROW));
         assert_eq!(read(placed(false, 2, false)), bytes(all - 2 * MATRICES, 2 * MATRICES));
+        assert_eq!(read(placed(false, 2, false)).total(), all);
         let of_embedding = if is_tied { 0 } else { ROW };
         assert_eq!(read(placed(true, 0, false)), bytes(all - of_embedding, of_embedding), "tied: {is_tied}");
         let of_output = if is_tied { TABLE + ROW } else { TABLE };

@@ -135,7 +135,7 @@ mod tests {
     #[test]
     fn a_container_says_of_its_registers_what_it_holds() {
         let shape = Shape { name: "k", work_items: 96, lds_bytes: 1025 };
-        // s_endpgm (instruction set reference §4).
+        // s_endpgm (instruction set reference §1).
         let code = Code {
             bytes: vec![0, 0, 0xb0, 0xbf],
             lines: vec![zrt::Line { code_offset: 0, file: 0, line: 3 }],

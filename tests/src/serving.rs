@@ -245,7 +245,9 @@ mod tests {
         session.start().expect("starts");
         let handle = Asked::greedy([1, 2], 2).submit(&mut session);
         let mut told = Told::new(1);
+        let start = Instant::now();
         while session.unfinished_count() > 0 {
+            assert!(start.elapsed() < DEADLINE, "the session does not end: {:?}", session.standings());
             let before = told.clone();
             let came = told.poll(&mut session, &[handle]).expect("the session runs");
             assert_eq!(came, told != before, "{told:?} after {before:?}");

@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use zrt_bringup::DeviceChoice;
 use zrt_engine::activations::Activations;
 use zrt_engine::kv_format::KvFormat;
-use zrt_engine::memory_plan::{StepWeightBytes, step_weight_bytes_of};
+use zrt_engine::memory_plan::step_weight_bytes_of;
 use zrt_engine::sampling::SamplingOptions;
 use zrt_engine::session::{Event, Mode, Request, Session, SessionError, SessionOptions};
 
@@ -250,7 +250,7 @@ fn run(
         Some((spins * look) as f64 / waves.max(1) as f64)
     };
     let weights = step_weight_bytes_of(&loaded.model, &placement);
-    let step_weight_bytes = total(&weights);
+    let step_weight_bytes = weights.total();
     Ok(SessionRecord {
         build_commit: env!("ZRT_BUILD_COMMIT"),
         model_filename: loaded.filename.clone(),
@@ -476,11 +476,6 @@ fn remarks(records: &[SessionRecord]) -> String {
         text.push_str("W3: this version computes the shared part of the prompts for each request.\n");
     }
     text
-}
-
-/// What a step reads, wherever it lies.
-fn total(weights: &StepWeightBytes) -> u64 {
-    weights.vram + weights.host
 }
 
 #[cfg(test)]

@@ -37,7 +37,9 @@ fn end(reason: FinishReason) -> Event {
     Event::Finished { handle: handle(), reason }
 }
 
-const PARKED: fn() -> Event = || Event::Parked { handle: handle() };
+fn parked() -> Event {
+    Event::Parked { handle: handle() }
+}
 
 /// A crowd whose one request has been accepted.
 fn crowd(shapes: &[Shape]) -> Crowd<'_> {
@@ -50,7 +52,7 @@ fn client<'a>(crowd: &'a mut Crowd<'_>) -> &'a mut Client {
     crowd.live.get_mut(&handle()).expect("it lives")
 }
 
-/// What a crowd says of an event, after others that are right.
+/// What a crowd says of a wrong event.
 fn complaint(crowd: &mut Crowd<'_>, event: Event) -> String {
     complaint_of(|| crowd.hear(&[event]))
 }
@@ -68,7 +70,7 @@ fn right_events_are_counted() {
     let shapes = [shape(&[7, 8, 9], &[])];
     let mut crowd = crowd(&shapes);
     assert!(!crowd.is_done());
-    crowd.hear(&[token(7, 2), token(8, 3), PARKED()]);
+    crowd.hear(&[token(7, 2), token(8, 3), parked()]);
     client(&mut crowd).is_parked = false;
     assert!(!crowd.is_done());
     assert_eq!(crowd.to_string(), format!("1 live after {:?}", crowd.report()));
@@ -126,7 +128,7 @@ fn events_of_a_request_that_has_ended_or_never_was_are_noticed() {
     crowd.hear(&[token(7, 2), end(FinishReason::Length)]);
     for (event, words) in [
         (token(7, 2), "a token of a request that has not ended"),
-        (PARKED(), "a request that has not ended is parked"),
+        (parked(), "a request that has not ended is parked"),
         (end(FinishReason::Length), "one end of each request"),
     ] {
         assert!(complaint(&mut crowd, event).contains(words), "{event:?}");
@@ -138,10 +140,10 @@ fn a_parked_request_says_nothing_and_comes_back() {
     let shapes = [shape(&[7], &[])];
     let mut crowd = crowd(&shapes);
     crowd.advance_to(100);
-    crowd.hear(&[PARKED()]);
+    crowd.hear(&[parked()]);
     let until = client(&mut crowd).parked_until.expect("it comes back");
     assert!((101..=100 + u64::from(PARKED_LOOKS_MAX)).contains(&until), "{until}");
-    assert!(complaint(&mut crowd, PARKED()).contains("parked twice"));
+    assert!(complaint(&mut crowd, parked()).contains("parked twice"));
     assert!(complaint(&mut crowd, token(7, 2)).contains("a token while it is parked"));
 }
 
@@ -236,8 +238,7 @@ fn whoever_is_orderly_takes_what_there_is_and_others_take_their_time() {
             }
         }
     }
-    // A silence of 30 looks, on average, after every 19 that are not: they are two fifths, and three in four of them
-    // take one event.
+    // After 19 rounds with a poll comes a silence of 30, both on average. Of the polls three in four take one event.
     assert!((1000..1500).contains(&one), "{one} rounds with one event");
     assert!((300..500).contains(&all), "{all} rounds with all");
     assert!((2000..2800).contains(&deaf), "{deaf} rounds without");
@@ -284,7 +285,7 @@ fn a_held_request_is_released_when_its_time_has_come() {
     let shapes = [shape(&[7], &[])];
     let mut crowd = Crowd::new(&shapes, UNRULY, 1);
     crowd.enter(handle());
-    let held = (1..).find(|round| {
+    let held = (1..=1000).find(|round| {
         crowd.advance_to(*round);
         crowd.deeds() == [(handle(), Deed::Hold)]
     });
@@ -305,7 +306,7 @@ fn a_held_request_is_released_when_its_time_has_come() {
 fn a_parked_request_is_resumed_when_its_time_has_come() {
     let shapes = [shape(&[7], &[])];
     let mut crowd = crowd(&shapes);
-    crowd.hear(&[PARKED()]);
+    crowd.hear(&[parked()]);
     let until = client(&mut crowd).parked_until.expect("it comes back");
     for (round, deeds) in [(until - 1, vec![]), (until, vec![(handle(), Deed::Resume)]), (until + 1, vec![])]
     {
