@@ -5,11 +5,12 @@
 
 use super::requests::check;
 use super::{
-    DIRECTORY_NAMES_MAX, FILE_BYTES_MAX, Fd, Mapping, Protection, Reservation, Syscalls, UserPointer,
+    DIRECTORY_NAMES_MAX, FILE_BYTES_MAX, Fd, Mapping, PAGE_BYTES, Protection, Reservation, Syscalls,
+    UserPointer,
 };
 use crate::errno::Errno;
 use core::ffi::c_void;
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{FileType, Mode, OFlags};
 use rustix::ioctl::{Ioctl, IoctlOutput, Opcode};
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -71,7 +72,17 @@ impl Syscalls for LinuxSyscalls {
         protection: Protection,
         place: Option<(&Reservation, usize)>,
     ) -> Result<Mapping, Errno> {
-        Mapping::of_file(self.file(fd)?.as_fd(), offset, len, protection, place)
+        let file = self.file(fd)?;
+        let stat = rustix::fs::fstat(&file)?;
+        // Accessing pages past the end of a file would kill the process. Only regular files have one.
+        let bytes_max = match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => (stat.st_size as u64).next_multiple_of(PAGE_BYTES as u64),
+            _ => u64::MAX,
+        };
+        if offset.checked_add(len as u64).is_none_or(|end| end > bytes_max) {
+            return Err(Errno::EINVAL);
+        }
+        Mapping::of_file(file.as_fd(), offset, len, protection, place)
     }
 
     fn read_file(&self, path: &str) -> Result<Vec<u8>, Errno> {
@@ -160,6 +171,27 @@ mod tests {
         let file = system.file(fd).unwrap();
         assert_eq!(rustix::fs::fcntl_getfl(&file).unwrap() & OFlags::ACCMODE, OFlags::RDWR);
         assert_eq!(rustix::io::fcntl_getfd(&file).unwrap(), rustix::io::FdFlags::CLOEXEC);
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "makes system calls")]
+    fn a_regular_file_is_mapped_up_to_its_last_page_and_a_device_has_no_end() {
+        let folder = zrt_needs::TemporaryFolder::new("mapped");
+        let path = folder.join("file");
+        std::fs::write(&path, [7; 5000]).unwrap();
+        let system = LinuxSyscalls::new();
+        let map = |path: &str, offset, len| {
+            let fd = system.open(path).unwrap();
+            let mapping = system.map(fd, offset, len, Protection::ReadWrite, None)?;
+            Ok(mapping.view().load_u8(mapping.len() - 1))
+        };
+        let file = path.to_str().unwrap();
+        assert_eq!([map(file, 0, 5000), map(file, 0, 5001), map(file, 4096, 904)], [Ok(7), Ok(0), Ok(7)]);
+        assert_eq!([map(file, 0, 8192), map(file, 4096, 4096)], [Ok(0); 2], "to the end of the page");
+        for (offset, len) in [(0, 8193), (4096, 4097), (8192, 1), (1 << 40, 1), (u64::MAX - 4095, 4097)] {
+            assert_eq!(map(file, offset, len), Err(Errno::EINVAL), "{len} bytes at {offset:#x}");
+        }
+        assert_eq!(map("/dev/zero", 0, 4096), Ok(0));
     }
 
     #[test]

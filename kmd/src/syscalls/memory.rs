@@ -77,7 +77,8 @@ struct ReservedRange {
     base: NonNull<u8>,
     /// Length without the guard.
     len: usize,
-    /// Start and length of every placed mapping, in bytes from `base`.
+    /// Start and length of every placed mapping, in bytes from `base`, and of what was lost: a call that fails may
+    /// leave a gap, and whatever lies there since may be another's. It is never used again, nor given back.
     occupied: Mutex<Vec<(usize, usize)>>,
 }
 
@@ -135,29 +136,16 @@ fn reserved_flags() -> MapFlags {
 }
 
 impl Source<'_> {
-    /// Maps `len` bytes, whole pages.
-    ///
-    /// # Safety
-    /// With [`MapFlags::FIXED`] in `flags`, the caller must own what lies at `address` and may replace it.
-    unsafe fn map(
-        self,
-        address: *mut c_void,
-        len: usize,
-        protection: Protection,
-        flags: MapFlags,
-    ) -> Result<*mut c_void, Errno> {
-        // SAFETY: without `FIXED` a new mapping goes to unused address space; with it the caller owns the range, as
-        // promised.
+    /// Maps `len` bytes, whole pages, at an address of the kernel's choice.
+    fn map(self, len: usize, protection: Protection) -> Result<*mut c_void, Errno> {
+        let (anywhere, rights) = (core::ptr::null_mut(), protection.flags());
+        // SAFETY: without an address a new mapping goes to unused address space and touches nothing that exists.
         let raw = unsafe {
             match self {
                 Source::File(file, offset) => {
-                    let flags = flags | MapFlags::SHARED;
-                    rustix::mm::mmap(address, len, protection.flags(), flags, file, offset)
+                    rustix::mm::mmap(anywhere, len, rights, MapFlags::SHARED, file, offset)
                 }
-                Source::Anonymous => {
-                    let flags = flags | MapFlags::PRIVATE;
-                    rustix::mm::mmap_anonymous(address, len, protection.flags(), flags)
-                }
+                Source::Anonymous => rustix::mm::mmap_anonymous(anywhere, len, rights, MapFlags::PRIVATE),
             }
         };
         Ok(raw?)
@@ -222,11 +210,37 @@ impl Reservation {
     }
 }
 
+impl ReservedRange {
+    fn pointer(&self, start: usize) -> *mut c_void {
+        self.base.as_ptr().wrapping_add(start).cast()
+    }
+
+    /// Reserves a range anew from which a failed call may have taken the pages. False if something is there: the
+    /// pages, or what another thread has mapped since.
+    fn refill(&self, start: usize, len: usize) -> bool {
+        // SAFETY: the kernel refuses to map over anything that exists.
+        let raw = unsafe {
+            let flags = reserved_flags() | MapFlags::FIXED_NOREPLACE;
+            rustix::mm::mmap_anonymous(self.pointer(start), len, ProtFlags::empty(), flags)
+        };
+        raw.is_ok()
+    }
+}
+
 impl Drop for ReservedRange {
     fn drop(&mut self) {
-        // SAFETY: `Reservation::new` mapped the range and the guard after it. Every placed mapping held a clone and
-        // is gone, and nothing else unmaps the range. On failure it stays reserved.
-        let _ = unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), self.len + GUARD_BYTES) };
+        let mut occupied = core::mem::take(self.occupied.get_mut().unwrap_or_else(PoisonError::into_inner));
+        occupied.sort_unstable();
+        let mut start = 0;
+        for (end, len) in occupied.into_iter().chain([(self.len + GUARD_BYTES, 0)]) {
+            if start < end {
+                // SAFETY: `Reservation::new` mapped the range and the guard after it. Every placed mapping held a
+                // clone and is gone, so what is occupied still has been lost; that is left out. Nothing else unmaps
+                // the rest. On failure it stays reserved.
+                let _ = unsafe { rustix::mm::munmap(self.pointer(start), end - start) };
+            }
+            start = end + len;
+        }
     }
 }
 
@@ -274,8 +288,7 @@ impl Mapping {
     ) -> Result<Mapping, Errno> {
         let rounded = pages(len)?;
         let Some((reservation, start)) = place else {
-            // SAFETY: a fresh mapping at an address of the kernel's choice touches nothing that exists.
-            let raw = unsafe { source.map(core::ptr::null_mut(), rounded, protection, MapFlags::empty()) }?;
+            let raw = source.map(rounded, protection)?;
             return Ok(Mapping::new(raw, len, protection, MappedRange::of_new(raw, rounded)));
         };
         if !start.is_multiple_of(PAGE_BYTES) {
@@ -289,12 +302,27 @@ impl Mapping {
         if occupied.iter().any(|(at, bytes)| *at < start + rounded && start < at + bytes) {
             return Err(Errno::EEXIST);
         }
-        // SAFETY: the range lies inside the reservation, which owns that address space and has just verified that
-        // nothing is placed there. Replacing PROT_NONE pages takes nothing away from anyone.
-        let raw = unsafe {
-            let address = reservation.inner.base.as_ptr().add(start).cast::<c_void>();
-            source.map(address, rounded, protection, MapFlags::FIXED)
-        }?;
+        // Mapped elsewhere at first: where a driver refuses a fixed mapping, the kernel has taken away what lay at its
+        // place (mmap(2)), and the gap is open to every thread.
+        let from = source.map(rounded, protection)?;
+        // SAFETY: the target lies inside the reservation, which owns that address space and has just verified that
+        // nothing is placed there: only pages without access are replaced. What moves was just mapped, and nobody
+        // else knows of it.
+        let moved = unsafe {
+            let to = reservation.inner.pointer(start);
+            rustix::mm::mremap_fixed(from, rounded, rounded, MremapFlags::MAYMOVE, to)
+        };
+        let raw = match moved {
+            Ok(raw) => raw,
+            Err(errno) => {
+                // SAFETY: it has not moved, and is no one else's. On failure it stays mapped.
+                let _ = unsafe { rustix::mm::munmap(from, rounded) };
+                if !reservation.inner.refill(start, rounded) {
+                    occupied.push((start, rounded));
+                }
+                return Err(errno.into());
+            }
+        };
         occupied.push((start, rounded));
         drop(occupied);
         let place = Place { reservation: reservation.clone(), offset: start };
@@ -303,7 +331,8 @@ impl Mapping {
 
     /// Moves an unplaced mapping to `address`, over what is mapped there; from then on it belongs to the owner of
     /// that address space. `EINVAL` if the mapping is placed, offered, guarded or has other views; `ENOMEM` if the
-    /// process has too many mappings. Both leave everything unchanged.
+    /// process has too many mappings. Both leave everything unchanged. A kernel that has no memory left may have taken
+    /// away what was mapped there (before Linux 6.17), which is `ENOMEM` too.
     ///
     /// # Safety
     /// For every user of the memory at `address`, the bytes of this mapping must be a valid replacement for those
@@ -417,7 +446,7 @@ impl Drop for MappedRange {
             let flags = reserved_flags() | MapFlags::FIXED;
             rustix::mm::mmap_anonymous(pointer, self.len, ProtFlags::empty(), flags)
         };
-        // If the kernel has no memory for it, the range stays occupied rather than being used twice.
+        // If the kernel has no memory for it, the range stays occupied: its pages may be gone.
         if restored.is_ok() {
             occupied.retain(|(start, _)| start != offset);
         }

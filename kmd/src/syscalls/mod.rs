@@ -56,8 +56,8 @@ pub trait Syscalls: Send + Sync {
     /// by a guard of [`GUARD_BYTES`].
     fn reserve(&self, len: usize, alignment: usize) -> Result<Reservation, Errno>;
 
-    /// Maps `len` bytes of `fd` at `offset`, shared: at byte `place.1` of the reservation `place.0` if given
-    /// (`MAP_FIXED`), else at an address of the system's choice.
+    /// Maps `len` bytes of `fd` at `offset`, shared: at byte `place.1` of the reservation `place.0` if given, else at
+    /// an address of the system's choice. `EINVAL` for pages past the end of a regular file.
     ///
     /// A placed mapping lies inside its reservation and keeps it alive; dropping it turns the range back into
     /// reserved address space. Ranges of one reservation may not overlap (`EEXIST`).

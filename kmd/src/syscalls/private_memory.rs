@@ -275,15 +275,15 @@ fn register(part: Part, kind: Kind, faults: &Userfaultfd) -> Result<(), LendErro
 /// The part of [`exchange`] during which a write to the pages by this thread would never return: see the module's
 /// contract. An error return also drops `faults`, which removes the protection and wakes the writers.
 fn exchange_held_back(part: Part, new: Mapping, faults: Userfaultfd) -> Result<(), LendError> {
-    let signals = SignalsBlocked::new();
+    let _signals = SignalsBlocked::new();
+    // Dropped before the signals are let through, on every way out: a handler that writes to the pages would wait.
+    let faults = faults;
     faults.protect(part).map_err(unavailable("UFFDIO_WRITEPROTECT"))?;
     copy_pages(part.address, &new).map_err(unavailable("process_vm_readv"))?;
     // SAFETY: the bytes at the address equal those of `new`, and stay so until `new` is there, because writers are
     // held back. So every user of that memory finds the same bytes as before. `new` was passed by value; no view of
     // it is left.
     unsafe { new.move_over(part.address) }.map_err(unavailable("mremap"))?;
-    drop(faults);
-    drop(signals);
     Ok(())
 }
 

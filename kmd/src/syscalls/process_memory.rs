@@ -199,12 +199,20 @@ impl SharedRange {
         for piece in &self.pieces {
             let from = core::ptr::with_exposed_provenance_mut::<c_void>(self.address as usize + done);
             // SAFETY: with an old length of 0 mremap leaves the old mapping as it is, whatever lies there, and maps
-            // its pages once more; a bad address is an error. The new place is a part of the range that was made
-            // above and that nobody else knows of; `done + piece.len` is at most its length.
-            unsafe {
-                let to = raw.byte_add(done);
-                rustix::mm::mremap_fixed(from, 0, piece.len, MremapFlags::MAYMOVE, to)
-            }?;
+            // its pages once more, in unused address space; a bad address is an error.
+            let copy = unsafe { rustix::mm::mremap(from, 0, piece.len, MremapFlags::MAYMOVE) }?;
+            // SAFETY: the new place is a part of the range that was made above and that nobody else knows of;
+            // `done + piece.len` is at most its length. The copy was just made, and is known to nobody either.
+            let moved = unsafe {
+                rustix::mm::mremap_fixed(copy, piece.len, piece.len, MremapFlags::MAYMOVE, raw.byte_add(done))
+            };
+            if let Err(errno) = moved {
+                // SAFETY: it has not moved. On failure it stays mapped.
+                let _ = unsafe { rustix::mm::munmap(copy, piece.len) };
+                // The kernel had no memory, and may have left a gap that is another's now: nothing is taken down.
+                core::mem::forget(mapping);
+                return Err(errno.into());
+            }
             done += piece.len;
         }
         // The process may have replaced the mapping since the map was read: what was mapped must be what was meant.

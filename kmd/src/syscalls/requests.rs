@@ -4,7 +4,9 @@
 //! memory at each address was lent, for as many bytes as the structure's own counts say. Requests missing from the
 //! table are refused. The table follows `kfd_ioctl.h` and what `kfd_chardev.c` (Linux 6.8) copies from and to the
 //! process. Addresses that the GPU accesses through its own page table are not included: that table holds only
-//! buffer objects.
+//! buffer objects, as long as page faults are not replayed. gfx12 cannot; gfx90a and gfx942 can, and the driver would
+//! then map any page of the process. So XNACK is never switched on here; at first it is on only where the machine's
+//! owner has set `amdgpu.noretry=0` (`kfd_process_xnack_mode`).
 
 use super::UserPointer;
 use crate::bindings::kfd::*;
@@ -49,6 +51,7 @@ const REQUESTS: &[Request] = &[
     // Except for USERPTR, see `check`.
     plain(REQUEST_ALLOC_MEMORY_OF_GPU),
     plain(REQUEST_FREE_MEMORY_OF_GPU),
+    // Except to switch it on.
     plain(REQUEST_SET_XNACK_MODE),
     plain(REQUEST_AVAILABLE_MEMORY),
     // Its address is kept for a debugger, which reads the memory itself.
@@ -122,6 +125,13 @@ pub(super) fn check(request: u32, argument: UserPointer<'_>) -> Result<*mut c_vo
         let bytes = (u64::from(count) * array.bits).div_ceil(8);
         argument.nested(address).lent(usize::try_from(bytes).map_err(|_| Errno::EFAULT)?)?;
     }
+    if request == REQUEST_SET_XNACK_MODE {
+        // 1 switches it on, 0 off, and -1 asks.
+        let mode = field(structure, offset_of!(kfd_ioctl_set_xnack_mode_args, xnack_enabled))?;
+        if i32::from_ne_bytes(mode) > 0 {
+            return Err(Errno::EPERM);
+        }
+    }
     if request == REQUEST_ALLOC_MEMORY_OF_GPU {
         // Process memory that is lent to the GPU for longer than the call.
         let flags = field(structure, offset_of!(kfd_ioctl_alloc_memory_of_gpu_args, flags))?;
@@ -170,6 +180,15 @@ mod tests {
         for request in [REQUEST_SVM, REQUEST_GET_QUEUE_WAVE_STATE, REQUEST_SMI_EVENTS, 0x541b, 0x8004_6601] {
             assert_eq!(outcome(request, &mut [0; 64], &mut []), Errno::EPERM, "{request:#x}");
         }
+    }
+
+    /// Where faults are replayed, the driver maps what a kernel touches: any page of the process.
+    #[test]
+    #[cfg_attr(miri, ignore = "opens a file and makes ioctls")]
+    fn replay_of_page_faults_is_asked_about_and_never_switched_on() {
+        let asked = |mode: i32| outcome(REQUEST_SET_XNACK_MODE, &mut mode.to_ne_bytes(), &mut []);
+        assert_eq!([-1, 0].map(asked), [Errno::ENOTTY; 2]);
+        assert_eq!([1, 2, i32::MAX].map(asked), [Errno::EPERM; 3]);
     }
 
     #[test]

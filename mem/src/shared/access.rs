@@ -8,8 +8,8 @@
 //! (docs/decisions, "Shared memory is not Rust's"). No access here makes anything in Rust's own memory visible to
 //! another thread.
 //!
-//! Relaxed atomics stand in under Miri, which has no memory outside of allocations, and on other processors, for
-//! which no exchange is written here. There, concurrent accesses to the same bytes must have one width.
+//! Relaxed atomics stand in under Miri, which has no memory outside of allocations. There, concurrent accesses to the
+//! same bytes must have one width. For another processor the crate does not compile: nothing is written here for one.
 
 /// A width of access.
 pub(super) trait Word: Copy {
@@ -36,7 +36,10 @@ pub(super) trait Exchange: Word + PartialEq {
     unsafe fn compare_exchange(place: *mut Self, current: Self, new: Self) -> Self;
 }
 
-#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[cfg(not(target_arch = "x86_64"))]
+compile_error!("shared memory is accessed by instructions of x86-64");
+
+#[cfg(not(miri))]
 mod processor {
     use super::{Exchange, Word};
     use core::arch::asm;
@@ -100,7 +103,7 @@ mod processor {
     }
 }
 
-#[cfg(any(not(target_arch = "x86_64"), miri))]
+#[cfg(miri)]
 mod stand_in {
     use super::{Exchange, Word};
     use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};

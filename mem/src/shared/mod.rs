@@ -36,12 +36,12 @@ use core::sync::atomic::{Ordering, fence};
 #[inline(always)]
 pub fn fence_stores() {
     fence(Ordering::Release);
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    #[cfg(not(miri))]
     // SAFETY: the instruction needs SSE, which every x86-64 processor has, and touches no memory.
     unsafe {
         core::arch::x86_64::_mm_sfence();
     }
-    #[cfg(any(not(target_arch = "x86_64"), miri))]
+    #[cfg(miri)]
     fence(Ordering::SeqCst);
 }
 
@@ -51,7 +51,7 @@ pub fn fence_stores() {
 #[inline(always)]
 pub fn fence_all() {
     fence(Ordering::SeqCst);
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    #[cfg(not(miri))]
     // SAFETY: the instruction needs SSE2, which every x86-64 processor has, and touches no memory.
     unsafe {
         core::arch::x86_64::_mm_mfence();

@@ -52,7 +52,7 @@ fn zero_words(count: usize) -> Option<NonNull<[u64]>> {
 /// allocation and found other memory at the same place, or the reverse: inline assembly may do what a foreign
 /// function may.
 fn hand_over(words: NonNull<[u64]>) -> NonNull<[u64]> {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    #[cfg(not(miri))]
     let words = {
         let count = words.len();
         let mut first = words.as_ptr().cast::<u64>();

@@ -2,6 +2,7 @@
 
 use super::super::process_memory::Line;
 use super::*;
+use std::os::fd::FromRawFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Whether the process can read `address` now, according to the kernel.
@@ -59,6 +60,68 @@ fn a_dropped_reservation_is_given_back_with_its_guard() {
     assert!(!ranges().iter().any(|range| range.contains(&middle)));
     // Another thread may map something there meanwhile, from the end of the gap downwards: never at just this address.
     assert!(!ranges().iter().any(|range| range.start == guard), "the guard is left");
+}
+
+/// Whether all of a range is address space without access.
+fn is_reserved(start: u64, len: usize) -> bool {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    let mut at = start;
+    for line in maps.lines().filter_map(Line::parse) {
+        if line.start <= at && at < line.end && line.rights == "---p" {
+            at = line.end;
+        }
+    }
+    at >= start + len as u64
+}
+
+/// A driver refuses in its own `mmap`, when the kernel has made room for a fixed mapping already. So does a socket of
+/// TCP, which lets pages be read only (`tcp_mmap`).
+#[test]
+#[cfg_attr(miri, ignore = "maps memory")]
+fn a_mapping_that_its_driver_refuses_leaves_its_place_reserved() {
+    // SAFETY: a new descriptor is nobody else's.
+    let socket = unsafe {
+        let socket = libc::socket(libc::AF_INET, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0);
+        assert!(socket >= 0);
+        OwnedFd::from_raw_fd(socket)
+    };
+    let reservation = Reservation::new(16384, 4096).unwrap();
+    let place = Some((&reservation, 4096));
+    let refused = Mapping::of_file(socket.as_fd(), 0, 8192, Protection::ReadWrite, place);
+    assert_eq!(refused.err(), Some(Errno::EPERM));
+    assert!(is_reserved(reservation.address(), 16384) && reservation.is_vacant());
+    let file = MemoryFile::new("placed", 8192).unwrap();
+    let placed = file.map(0, 8192, Protection::ReadWrite, place).unwrap();
+    assert_eq!(placed.address(), reservation.address() + 4096);
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "maps memory")]
+fn a_gap_is_reserved_anew_and_nothing_is_mapped_over() {
+    let reservation = Reservation::new(16384, 4096).unwrap();
+    let range = &reservation.inner;
+    assert!(!range.refill(4096, 4096), "it is there");
+    // SAFETY: a page of address space that nothing is placed in.
+    unsafe { rustix::mm::munmap(range.pointer(4096), 4096) }.unwrap();
+    assert!(!range.refill(0, 8192), "a part of it is there");
+    assert!(range.refill(4096, 4096) && is_reserved(reservation.address(), 16384));
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "maps memory")]
+fn what_was_lost_is_not_given_back_with_the_reservation() {
+    let reservation = Reservation::new(32768, 4096).unwrap();
+    let page = |index: u64| reservation.address() + index * 4096;
+    let pages = [0, 1, 2, 3, 4, 5, 6, 7, 8].map(page);
+    reservation.occupied().extend([(20480, 8192), (4096, 4096)]);
+    drop(reservation);
+    let left = pages.map(|page| is_reserved(page, 4096));
+    assert_eq!(left, [false, true, false, false, false, true, true, false, false]);
+    for (page, len) in [(pages[1], 4096), (pages[5], 8192)] {
+        let lost = core::ptr::with_exposed_provenance_mut(page as usize);
+        // SAFETY: nothing but this test knows of these pages.
+        unsafe { rustix::mm::munmap(lost, len) }.unwrap();
+    }
 }
 
 #[test]
