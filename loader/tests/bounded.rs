@@ -356,7 +356,8 @@ fn symbols_are_counted() {
         (0..size / 48).for_each(|_| file.symbol_at(name, TEXT, 0, 2));
         file.bytes()
     };
-    bounded("symbols whose name ends far off", 4 * MIB, make).unwrap();
+    let error = bounded("symbols whose name ends far off", 4 * MIB, make).unwrap_err();
+    assert!(matches!(error, LoadError::TooLarge { what: "the list of symbol names", .. }), "{error}");
 }
 
 #[test]

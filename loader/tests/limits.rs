@@ -97,6 +97,26 @@ fn names_of_symbols_have_a_mebibyte_more_than_the_file_at_most() {
     assert_eq!(refused, too_large("the list of symbol names", limit + 1, limit));
 }
 
+/// Of a name that is too long 4097 bytes are read; the symbol is none, and the bytes count.
+#[test]
+fn names_of_symbols_that_are_too_long_count_too() {
+    let with = |symbols: u32| {
+        let mut file = ElfFile::with_kernel();
+        let name = file.strings.len() as u32;
+        file.strings.resize(file.strings.len() + 5000, b'n');
+        file.strings.push(0);
+        (0..symbols).for_each(|_| file.symbol_at(name, TEXT, 0, 0));
+        file.bytes()
+    };
+    assert_eq!(Program::parse(&with(250)).unwrap().symbols().len(), 2);
+    let file = with(300);
+    let limit = file.len() as u64 + MIB;
+    // The names of the kernel and its descriptor, and the first of the others that is too much.
+    let read = 5 + 260 * 4097;
+    assert!((read - 4097..read).contains(&limit), "{limit}");
+    assert_eq!(Program::parse(&file), too_large("the list of symbol names", read, limit));
+}
+
 /// Sections may share their bytes, so the sum of the notes may exceed the file.
 #[test]
 fn notes_are_as_long_as_the_file_at_most() {

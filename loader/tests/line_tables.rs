@@ -230,7 +230,8 @@ fn paths_of_two_mib_in_all_are_kept() {
     }
 }
 
-/// A path that is known already is assembled again for each unit's file, and folders count like names.
+/// A path that is known already is assembled again for each unit's file. Folders count like names, and so does what is
+/// read of a name that is too long.
 #[test]
 fn paths_are_assembled_up_to_64_mib_and_one_more() {
     let folders = table(STRING, 2, &[b"\0", &[b'f'; 1000][..], b"\0"].concat());
@@ -243,7 +244,9 @@ fn paths_are_assembled_up_to_64_mib_and_one_more() {
     let same = unit(&[[0, 0, 0, 0, 1]; 16_384]);
     let letter = |at: u32, folder| [&at.to_le_bytes()[..], &[folder]].concat().try_into().unwrap();
     let letters = unit(&[letter(1049, 0), letter(1051, 0)]);
-    let strings = [&[b'n'; 1048][..], b"\0b\0c\0"].concat();
+    // 2049 bytes are read of a name that has more.
+    let nameless = unit(&[letter(1053, 0); 16_384]);
+    let strings = [&[b'n'; 1048][..], b"\0b\0c\0", &[b'n'; 3000]].concat();
     let read = |units: &[&[u8]]| {
         let mut file = ElfFile::with_kernel();
         file.section(".bss", NOBITS, ALLOC, Content::Zeros(20_000));
@@ -254,6 +257,8 @@ fn paths_are_assembled_up_to_64_mib_and_one_more() {
     let long = format!("{}/{}", "f".repeat(1000), "n".repeat(1048));
     assert_eq!(read(&[&same, &letters]), [long.as_str(), "b", "c"]);
     assert_eq!(read(&[&same, &same, &letters]), [long.as_str(), "b"]);
+    assert_eq!(read(&[&nameless, &letters]), ["b", "c"]);
+    assert_eq!(read(&[&nameless, &nameless, &letters]), [""; 0]);
 }
 
 /// A row for each eight bytes of the file and 65,536 more.

@@ -31,7 +31,8 @@ const FILES_MAX: usize = 1 << 14;
 /// Longest name of a file or folder, and the sum of the paths that are kept, in bytes.
 const NAME_BYTES_MAX: usize = 2048;
 const PATHS_BYTES_MAX: usize = 2 << 20;
-/// Most bytes of paths that are assembled, including paths that turn out to be known already.
+/// Most bytes of names that are read for paths, including paths that turn out to be known already and names that turn
+/// out to be none.
 const NAMES_READ_BYTES_MAX: usize = 64 << 20;
 
 /// Reads the line table; empty if there is none or it is malformed.
@@ -174,7 +175,6 @@ impl<'data> Builder<'data> {
                 folder.and_then(|folder| self.text(folder))
             }
         };
-        self.names_read_bytes += name.len() + folder.map_or(0, <[u8]>::len);
         let name = String::from_utf8_lossy(name);
         Some(match folder.map(String::from_utf8_lossy) {
             Some(folder) => format!("{folder}/{name}"),
@@ -182,20 +182,24 @@ impl<'data> Builder<'data> {
         })
     }
 
-    /// A name's bytes; `None` if it is too long or its location is invalid.
-    fn text(&self, text: Text<'data>) -> Option<&'data [u8]> {
-        let terminated = |strings: &'data [u8], offset: u32| {
-            let rest = strings.get(offset as usize..)?;
-            let reach = rest.get(..rest.len().min(NAME_BYTES_MAX + 1))?;
-            reach.split(|byte| *byte == 0).next().filter(|text| text.len() < reach.len())
+    /// A name's bytes; `None` if it is too long or its location is invalid. What was looked at for its end counts even
+    /// so.
+    fn text(&mut self, text: Text<'data>) -> Option<&'data [u8]> {
+        let (strings, offset) = match text {
+            Text::Inline(text) => {
+                let text = Some(text).filter(|text| text.len() <= NAME_BYTES_MAX)?;
+                self.names_read_bytes += text.len();
+                return Some(text);
+            }
+            Text::LineStrings(offset) => (self.line_strings, offset),
+            Text::Strings(offset) => (self.strings, offset),
+            Text::Unknown => return None,
         };
-        match text {
-            Text::Inline(text) => Some(text),
-            Text::LineStrings(offset) => terminated(self.line_strings, offset),
-            Text::Strings(offset) => terminated(self.strings, offset),
-            Text::Unknown => None,
-        }
-        .filter(|text| text.len() <= NAME_BYTES_MAX)
+        let rest = strings.get(offset as usize..)?;
+        let reach = rest.get(..rest.len().min(NAME_BYTES_MAX + 1))?;
+        let text = reach.split(|byte| *byte == 0).next()?;
+        self.names_read_bytes += text.len();
+        Some(text).filter(|text| text.len() < reach.len())
     }
 
     /// The index of a path, which is added if it is new and there is space.

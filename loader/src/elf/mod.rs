@@ -71,13 +71,14 @@ fn symbols(file: &File<'_>, layout: &Layout) -> Result<Vec<Symbol>, LoadError> {
         let name = name_at(file.symbol_strings, symbol.st_name(ENDIAN), SYMBOL_BYTES_MAX);
         let cut = || LoadError::Damaged { what: format!("the name of symbol {} is cut off", index.0) };
         let name = name.ok_or_else(cut)?;
-        if name.is_empty() || name.len() > SYMBOL_BYTES_MAX {
-            continue;
-        }
+        // Each has been read, also one that is too long.
         names_bytes += name.len();
         if names_bytes > limit {
             let (bytes, limit) = (names_bytes as u64, limit as u64);
             return Err(LoadError::TooLarge { what: "the list of symbol names", bytes, limit });
+        }
+        if name.is_empty() || name.len() > SYMBOL_BYTES_MAX {
+            continue;
         }
         symbols.push(Symbol {
             name: String::from_utf8_lossy(name).into_owned(),
