@@ -141,6 +141,7 @@ mod tests {
     #[test]
     fn probabilities_add_up_to_one_whatever_the_size_of_the_logits() {
         for logits in [[1.0f32, 2.0, 3.0], [1000.0, 1001.0, 999.0], [-1e30, 0.0, -1e30]] {
+            assert_eq!(log_softmax(&logits).count(), 3);
             let sum: f64 = log_softmax(&logits).map(|one| f64::from(one).exp()).sum();
             assert!((sum - 1.0).abs() < 1e-6, "{logits:?}: {sum}");
         }

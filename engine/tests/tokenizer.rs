@@ -464,6 +464,27 @@ fn unigram(pieces: &[(&str, i32, f32)]) -> Header {
     header.u32("tokenizer.ggml.unknown_token_id", 0)
 }
 
+/// A piece is looked up for each pair of neighbours that it may join, so its length is part of the time.
+#[test]
+fn a_piece_has_1024_bytes_at_most() {
+    let runs: Vec<String> = (0..=10).map(|power| "a".repeat(1 << power)).collect();
+    let pieces: Vec<&str> = runs.iter().map(String::as_str).collect();
+    let scores: Vec<f32> = (0..=11).map(|piece| piece as f32).collect();
+    let sentence_piece = |pieces: &[&str]| {
+        let header = Header::new("llama").texts("tokenizer.ggml.tokens", pieces);
+        let header = header.types(&vec![1; pieces.len()]).scores(&scores[..pieces.len()]);
+        header.bool("tokenizer.ggml.add_space_prefix", false).build()
+    };
+    let tokenizer = sentence_piece(&pieces).unwrap();
+    assert_eq!(tokenizer.encode_plain(&"a".repeat(1024)), [10]);
+    assert_eq!(tokenizer.encode_plain(&"a".repeat(2049)), [10, 10, 0]);
+    let long = "a".repeat(1025);
+    let error = sentence_piece(&[&pieces[..], &[&long]].concat()).err().unwrap();
+    assert!(matches!(error, TokenizerError::PieceLength { id: 11, bytes: 1025, limit: 1024 }), "{error}");
+    let error = unigram(&[(&long[..1024], 1, -1.0), (&long, 1, -1.0)]).build().err().unwrap();
+    assert!(matches!(error, TokenizerError::PieceLength { id: 2, bytes: 1025, limit: 1024 }), "{error}");
+}
+
 /// An unknown character counts 10 less than the worst ordinary piece, here -60.
 #[test]
 fn a_character_is_unknown_only_if_it_is_no_piece() {

@@ -4,10 +4,12 @@
 //! neighbours whose joined text is a token are joined, the best score first; what remains and is not a token becomes
 //! its bytes `<0xNN>`, or the unknown token if the vocabulary has no such byte.
 //!
-//! Contract: any text encodes; memory and time are as [`super::merge`] states them.
+//! Contract: any text encodes; memory and time are as [`super::merge`] states them, because a token has at most
+//! [`PIECE_BYTES_MAX`] bytes.
 
 use super::TokenizerError;
 use super::merge::{Merger, Rules};
+use super::unigram::PIECE_BYTES_MAX;
 use super::vocabulary::{TokenKind, Vocabulary};
 use crate::gguf::Metadata;
 use std::cmp::Ordering;
@@ -38,6 +40,12 @@ impl SentencePiece {
         let scores = metadata.f32s(KEY)?.to_vec();
         if scores.len() != vocabulary.len() {
             return Err(TokenizerError::Length { key: KEY, found: scores.len(), tokens: vocabulary.len() });
+        }
+        for id in 0..vocabulary.len() {
+            let bytes = vocabulary.texts().get(id).unwrap_or_default().len();
+            if bytes > PIECE_BYTES_MAX {
+                return Err(TokenizerError::PieceLength { id: id as u32, bytes, limit: PIECE_BYTES_MAX });
+            }
         }
         let byte_tokens = std::array::from_fn(|byte| vocabulary.id(&format!("<0x{byte:02X}>")));
         let add_space_prefix = metadata.bool_or("tokenizer.ggml.add_space_prefix", true)?;
@@ -77,6 +85,9 @@ impl Rules for Stretches<'_> {
     type Urgency = Score;
 
     fn join(&self, left: (usize, usize), right: (usize, usize)) -> Option<(Score, (usize, usize))> {
+        if right.1 - left.0 > PIECE_BYTES_MAX {
+            return None;
+        }
         let id = self.vocabulary.id(&self.text[left.0..right.1])?;
         Some((Score(self.scores[id as usize]), (left.0, right.1)))
     }

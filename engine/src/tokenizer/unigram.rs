@@ -16,7 +16,7 @@ use super::vocabulary::{TokenKind, Vocabulary};
 use crate::gguf::{Array, Metadata, Value};
 
 /// Longest piece that counts as text: SentencePiece learns 16 characters at most unless told otherwise.
-const PIECE_BYTES_MAX: usize = 1024;
+pub(super) const PIECE_BYTES_MAX: usize = 1024;
 /// How much longer than a text its normalised form may become. Unicode's compatibility forms reach 11 (U+FDFA).
 const GROWTH_MAX: usize = 16;
 /// What an unknown character counts below the worst piece.
