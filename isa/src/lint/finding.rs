@@ -30,7 +30,7 @@ pub enum Rule {
     Target,
     /// Words on a path are no instruction (instruction set reference §1).
     Undecodable,
-    /// The lint cannot determine the registers of an instruction.
+    /// The lint cannot determine the registers of an instruction, or the code at an entry is too large to be followed.
     NotAnalysed,
 }
 

@@ -87,8 +87,8 @@ impl<'a> Program<'a> {
     pub fn check(&self, dword: usize) -> Vec<Finding> {
         let Some(function) = self.functions.get(&dword) else { return Vec::new() };
         if self.changes.of(dword).is_none() {
-            let remedy =
-                "the functions before it share too much code to check them all: check this one alone";
+            let remedy = "it is too large, or the functions before it share too much code to check them all: check \
+                          this one alone";
             return Vec::from([Finding::at(Rule::NotAnalysed, dword, remedy.into())]);
         }
         let mut findings = Vec::new();
@@ -117,6 +117,9 @@ impl<'a> Program<'a> {
                 break;
             }
             let graph = self.graph(function, &mut Vec::new());
+            if graph.is_cut {
+                continue;
+            }
             let mut set = RegisterSet::default();
             for step in graph.steps() {
                 step.effects.writes.iter().for_each(|registers| set.insert(registers.range()));

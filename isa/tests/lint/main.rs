@@ -37,6 +37,7 @@ mod calls;
 mod compiled;
 mod flow;
 mod functions;
+mod limits;
 mod matrix_overlap;
 mod memory_wait;
 mod paths;
