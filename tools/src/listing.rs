@@ -1,9 +1,11 @@
 //! Machine code as lines of text, with labels where code jumps to.
 //!
-//! Contract: [`list`] goes through a section in one pass, each word once; a word that does not begin an instruction
-//! takes 4 bytes. The text is that of llvm-mc 19.
+//! Contract: [`list`] decodes a section in one pass, each word once; a word that does not begin an instruction takes 4
+//! bytes. Names are shared: memory is a constant for each word, however long the names are and however often they are
+//! mentioned. The names of targets take at most [`TARGET_BYTES_PER_BYTE`] times the code and its labels in the text.
+//! The text is that of llvm-mc 19.
 
-use crate::machine_code::Section;
+use crate::machine_code::{Name, Section};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
@@ -12,6 +14,9 @@ use zrt_isa::{DecodeError, Instruction, Opcode, decode_for};
 
 /// What llvm-mc calls the word that is all zeros.
 const ILLEGAL: &str = "v_illegal";
+/// Bytes of target names for each byte of a section's code and labels; a branch beyond them has the target's address.
+/// A branch has 4 bytes, so that names of up to 32 bytes are always said.
+const TARGET_BYTES_PER_BYTE: usize = 8;
 /// Characters of the longest instruction's words with spaces between them.
 const WORDS_WIDTH: usize = 3 * 9 - 1;
 
@@ -22,17 +27,17 @@ pub struct Line {
     pub offset: u64,
     /// Names of the place: the file's, or a local one if only this code refers to it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub labels: Vec<String>,
+    pub labels: Vec<Name>,
     /// The instruction's words in hexadecimal.
     pub words: Vec<String>,
     /// Its text.
     pub text: String,
     /// The label that it jumps to.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub target: Option<String>,
+    pub target: Option<Name>,
     /// Source file and line, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub source: Option<(String, u32)>,
+    pub source: Option<(Name, u32)>,
 }
 
 /// The text of what `words` begin with, as `decoded`, and how many of them it takes. A word that is not an instruction
@@ -55,35 +60,54 @@ pub fn instruction_text(
 /// The lines of a section.
 pub fn list(section: &Section) -> Vec<Line> {
     let words = &section.words;
-    let address = |dword: usize| section.address + dword as u64 * 4;
-    let mut places = Vec::new();
+    let (mut lines, mut jumps) = (Vec::new(), Vec::new());
     let mut at = 0;
     while at < words.len() {
         let wave_size = section.wave_size(at);
         let decoded = decode_for(&words[at..], wave_size);
         let (text, count) = instruction_text(&words[at..], &decoded, wave_size);
         let target = decoded.ok().and_then(|one| target(&one, at));
-        places.push((at, count, text, target));
+        jumps.extend(target.map(|target| (lines.len(), target)));
+        lines.push(Line {
+            offset: section.address_of(at),
+            labels: section.symbols.get(&at).cloned().unwrap_or_default(),
+            words: words[at..].iter().take(count).map(|word| format!("{word:08x}")).collect(),
+            text,
+            target: None,
+            source: section.source(at).map(|(file, line)| (file.clone(), line)),
+        });
         at += count.max(1);
     }
-    let mut labels: BTreeMap<usize, Vec<String>> = section.symbols.clone();
-    for (.., target) in &places {
-        if let Some(target) = target.filter(|target| *target < words.len()) {
-            labels.entry(target).or_insert_with(|| vec![format!("L_{:04x}", address(target))]);
-        }
+    say_targets(section, &mut lines, &jumps);
+    lines
+}
+
+/// Says where jumps (a line's index and the dword) go, and labels the places that have no name of the file.
+fn say_targets(section: &Section, lines: &mut [Line], jumps: &[(usize, usize)]) {
+    let is_local = |target: &usize| *target < section.words.len() && !section.symbols.contains_key(target);
+    let targets = jumps.iter().map(|(_, target)| *target).filter(is_local);
+    let label = |target| (target, Name::from(format!("L_{:04x}", section.address_of(target))));
+    let local: BTreeMap<usize, Name> = targets.map(label).collect();
+    let mut at = 0;
+    for line in &mut *lines {
+        line.labels.extend(local.get(&at).cloned());
+        at += line.words.len();
     }
-    let line = |(at, count, text, target): (usize, usize, String, Option<usize>)| Line {
-        offset: address(at),
-        labels: labels.get(&at).cloned().unwrap_or_default(),
-        words: words[at..].iter().take(count).map(|word| format!("{word:08x}")).collect(),
-        text,
-        target: target.map(|target| match labels.get(&target).and_then(|names| names.first()) {
-            Some(name) => name.clone(),
-            None => format!("{:#x}, outside of the code", address(target)),
-        }),
-        source: section.source_line(at).map(|(file, line)| (file.to_owned(), line)),
-    };
-    places.into_iter().map(line).collect()
+    let labels_bytes: usize = section.symbols.values().flatten().map(|name| name.len()).sum();
+    let mut bytes_left = TARGET_BYTES_PER_BYTE * (4 * section.words.len() + labels_bytes);
+    for (line, target) in jumps {
+        let known = local.get(target).or_else(|| section.symbols.get(target)?.first());
+        let address = section.address_of(*target);
+        let name = match known {
+            _ if *target >= section.words.len() => format!("{address:#x}, outside of the code").into(),
+            Some(name) if name.len() <= bytes_left => {
+                bytes_left -= name.len();
+                name.clone()
+            }
+            _ => format!("{address:#x}").into(),
+        };
+        lines[*line].target = Some(name);
+    }
 }
 
 /// The dword that a branch or call at `dword` goes to; `None` if it is before the code or not in the instruction.
@@ -134,6 +158,8 @@ impl fmt::Display for Listing<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::machine_code::SourceLines;
+    use zrt_loader::LineRow;
 
     fn section(words: &[u32]) -> Section {
         let entry = crate::machine_code::Entry {
@@ -143,6 +169,7 @@ mod tests {
             wave_size: WaveSize::Wave32,
             user_sgprs: 2,
         };
+        let rows = [(0, 3), (4, 4)].map(|(offset, line)| LineRow { offset, file: 0, line }).to_vec();
         Section {
             name: String::new(),
             address: 0,
@@ -152,7 +179,7 @@ mod tests {
             entries: vec![entry],
             called: Vec::new(),
             is_linked: true,
-            lines: vec![(0, Some("nothing.s".into()), 3), (1, Some("nothing.s".into()), 4)],
+            lines: vec![SourceLines::new(vec!["nothing.s".into()], rows)],
         }
     }
 

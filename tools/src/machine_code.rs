@@ -1,45 +1,35 @@
 //! Machine code from a file: a `.zrt` container, an ELF code object or object file, alone or in a clang bundle, or raw
 //! words.
 //!
-//! Contract: the first bytes decide the format; a file with neither magic is raw code. Never panics on any bytes;
-//! allocates in proportion to the file. Descriptor fields: hardware reference §5 (the kernel descriptor of code object
-//! version 5).
+//! Contract: the first bytes decide the format; a file with neither magic is raw code. Never panics on any bytes.
+//! [`MachineCode::parse`] takes at most eight times the file and 16 MiB of memory and time n log n in the file
+//! (`tests/bounded.rs`); what a file repeats is shared, and what exceeds a limit is an error that names the limit.
+//! Looking up a place, a line or a wave size is a binary search.
+
+mod elf;
+mod lines;
+mod names;
+mod sections;
+mod symbols;
 
 use crate::bounded_read::{self, ReadError};
-use object::read::elf::{ElfFile64, FileHeader};
-use object::{
-    LittleEndian, Object, ObjectKind, ObjectSection, ObjectSymbol, SectionFlags, SectionIndex, SymbolKind,
-    elf,
-};
 use std::collections::BTreeMap;
 use std::fmt;
-use std::ops::Range;
 use std::path::Path;
-use std::sync::Arc;
 use thiserror::Error;
 use zrt_isa::resources::WaveSize;
 use zrt_isa::zrt::{self, Kernel, ZrtError};
 use zrt_isa::{DecodeError, decode_for};
-use zrt_loader::{LineRow, LoadError, Program, RawOptions};
+use zrt_loader::{LineRow, LoadError, RawOptions};
+
+pub use lines::SourceLines;
+pub use names::{NAME_BYTES_MAX, NAMES_BYTES_MORE, Name};
+pub use sections::SECTIONS_MAX;
 
 /// Largest file that is read, in bytes.
 pub const FILE_BYTES_MAX: u64 = 256 << 20;
-/// Bytes of a kernel descriptor.
-const DESCRIPTOR_BYTES: usize = 64;
-/// Byte offsets of a descriptor's RSRC2 and code properties.
-const DESCRIPTOR_RSRC2: usize = 52;
-const DESCRIPTOR_PROPERTIES: usize = 56;
-/// Bit of the code properties: wave32.
-const PROPERTY_WAVE32: u16 = 1 << 10;
-/// Suffix of the name of a kernel's descriptor, after the kernel's name.
-const DESCRIPTOR_SUFFIX: &str = ".kd";
 /// User SGPRs of a kernel whose descriptor cannot be read: all that a launch can have.
 const USER_SGPRS_MAX: u8 = 16;
-/// ELF machine flags of the chips with this instruction set: gfx1200, gfx1201, gfx12-generic.
-const TARGETS: [u32; 3] = [0x48, 0x4e, 0x59];
-/// The bits of the ELF flags that hold it.
-const TARGET_MASK: u32 = 0xff;
-
 /// Why a file has no machine code for us.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -77,6 +67,49 @@ pub enum CodeError {
     Target {
         /// ELF's number of the chip.
         target: u32,
+    },
+    /// A part that is larger than what is read.
+    #[error("{what} has {bytes} bytes, but at most {limit} are read; strip or split it")]
+    TooLarge {
+        /// The part.
+        what: &'static str,
+        /// Its length, or that of what was counted so far.
+        bytes: u64,
+        /// The most that is read.
+        limit: u64,
+    },
+    /// A name that is longer than what is read.
+    #[error(
+        "the name of {what} {index} has more than {NAME_BYTES_MAX} bytes, and at most {NAME_BYTES_MAX} are read; rename it"
+    )]
+    LongName {
+        /// A symbol or a section.
+        what: &'static str,
+        /// Its number in the file.
+        index: usize,
+    },
+    /// Bytes that two sections name.
+    #[error(
+        "its sections {first} and {second} share bytes, and at most one section has a byte; compile or copy it again"
+    )]
+    SharedBytes {
+        /// The number of one.
+        first: usize,
+        /// The number of the other.
+        second: usize,
+    },
+    /// A section that reaches around the end of all addresses.
+    #[error(
+        "its section {section} has {bytes} bytes at {address:#x}, which reach beyond the last address; compile or copy \
+         it again"
+    )]
+    Address {
+        /// Its number.
+        section: usize,
+        /// Where it begins.
+        address: u64,
+        /// Its length.
+        bytes: u64,
     },
     /// No executable section.
     #[error("it is an ELF file without code; give the one that has the kernels")]
@@ -139,7 +172,7 @@ pub struct Section {
     /// The code; bytes after the last whole word are left out.
     pub words: Vec<u32>,
     /// Names by dword.
-    pub symbols: BTreeMap<usize, Vec<String>>,
+    pub symbols: BTreeMap<usize, Vec<Name>>,
     /// Kernels in the order of their code.
     pub entries: Vec<Entry>,
     /// Functions that others call, in the order of their code; their waves are those of the kernel that they follow.
@@ -147,9 +180,9 @@ pub struct Section {
     /// Whether a linker has filled in the distances between functions.
     pub is_linked: bool,
     /// Kernels and functions by dword: what offsets count from.
-    pub functions: BTreeMap<usize, String>,
-    /// Source file and line from a dword on, ascending; no file where a range ends.
-    pub lines: Vec<(usize, Option<Arc<str>>, u32)>,
+    pub functions: BTreeMap<usize, Name>,
+    /// Source lines, if the file has any. Of several tables the first that knows a dword counts.
+    pub lines: Vec<SourceLines>,
 }
 
 /// An instruction as reports, disassemblers and debuggers name it.
@@ -181,25 +214,33 @@ pub struct MachineCode {
 impl Section {
     /// The source line of a dword.
     pub fn source_line(&self, dword: usize) -> Option<(&str, u32)> {
-        let next = self.lines.partition_point(|(from, ..)| *from <= dword);
-        let (_, file, line) = self.lines.get(next.checked_sub(1)?)?;
-        Some((file.as_deref()?, *line))
+        self.source(dword).map(|(file, line)| (&**file, line))
+    }
+
+    /// The same with the file's name as all places share it.
+    pub fn source(&self, dword: usize) -> Option<(&Name, u32)> {
+        self.lines.iter().find_map(|lines| lines.find(dword))
+    }
+
+    /// The address of a dword. Those behind the section wrap, as a program counter does.
+    pub fn address_of(&self, dword: usize) -> u64 {
+        self.address.wrapping_add((dword as u64).wrapping_mul(4))
     }
 
     /// The place of a dword: in the function that begins at it or before it, else in the section.
     pub fn place(&self, dword: usize) -> CodePlace {
         let function = self.functions.range(..=dword).next_back();
-        let (start, function) = function.map_or((0, &self.name), |(start, name)| (*start, name));
+        let (start, function) = function.map_or((0, self.name.as_str()), |(start, name)| (*start, &**name));
         // Raw code has this name when it is launched, too.
-        let function = if function.is_empty() { RawOptions::default().name } else { function.clone() };
+        let function = if function.is_empty() { RawOptions::default().name } else { function.to_owned() };
         let offset = (dword - start) as u64 * 4;
-        CodePlace { function, offset, address: self.address + dword as u64 * 4 }
+        CodePlace { function, offset, address: self.address_of(dword) }
     }
 
     /// Lanes of the waves that execute a dword: those of the kernel that it follows.
     pub fn wave_size(&self, dword: usize) -> WaveSize {
-        let before = self.entries.iter().rev().find(|entry| entry.dword <= dword);
-        before.or(self.entries.first()).map_or(WaveSize::Wave32, |entry| entry.wave_size)
+        let after = self.entries.partition_point(|entry| entry.dword <= dword);
+        self.entries.get(after.saturating_sub(1)).map_or(WaveSize::Wave32, |entry| entry.wave_size)
     }
 }
 
@@ -215,11 +256,14 @@ impl MachineCode {
 
     /// Extracts the code from the bytes of a file.
     pub fn parse(bytes: &[u8], raw_wave_size: WaveSize) -> Result<MachineCode, CodeError> {
+        if bytes.len() as u64 > FILE_BYTES_MAX {
+            return Err(CodeError::Size);
+        }
         let bytes = zrt_loader::code_object(bytes).map_err(CodeError::Bundle)?;
         match bytes.first_chunk::<4>() {
             _ if bytes.is_empty() => Err(CodeError::Empty),
             Some(&zrt::MAGIC) => container(bytes),
-            Some(b"\x7fELF") => elf_file(bytes),
+            Some(b"\x7fELF") => elf::parse(bytes),
             _ => raw(bytes, raw_wave_size),
         }
     }
@@ -236,7 +280,11 @@ impl MachineCode {
     /// The code of a parsed container.
     pub fn from_kernel(kernel: &Kernel<'_>) -> MachineCode {
         let dword = kernel.entry as usize / 4;
-        let files: Vec<Arc<str>> = kernel.files.iter().map(|file| Arc::from(*file)).collect();
+        let name = Name::from(kernel.name);
+        let files = kernel.files.iter().map(|file| Name::from(*file)).collect();
+        let row =
+            |line: &zrt::Line| LineRow { offset: line.code_offset.into(), file: line.file, line: line.line };
+        let lines = SourceLines::new(files, kernel.lines.iter().map(row).collect());
         let entry = Entry {
             name: kernel.name.to_owned(),
             dword,
@@ -248,18 +296,12 @@ impl MachineCode {
             name: String::new(),
             address: 0,
             words: kernel.code_dwords().collect(),
-            symbols: BTreeMap::from([(dword, vec![kernel.name.to_owned()])]),
-            functions: BTreeMap::from([(dword, kernel.name.to_owned())]),
+            symbols: BTreeMap::from([(dword, vec![name.clone()])]),
+            functions: BTreeMap::from([(dword, name)]),
             entries: vec![entry],
             called: Vec::new(),
             is_linked: true,
-            lines: kernel
-                .lines
-                .iter()
-                .map(|line| {
-                    (line.code_offset as usize / 4, files.get(line.file as usize).cloned(), line.line)
-                })
-                .collect(),
+            lines: vec![lines],
         };
         MachineCode { format: Format::Zrt, sections: vec![section] }
     }
@@ -304,158 +346,6 @@ fn raw(bytes: &[u8], wave_size: WaveSize) -> Result<MachineCode, CodeError> {
         lines: Vec::new(),
     };
     Ok(MachineCode { format: Format::Raw, sections: vec![section] })
-}
-
-fn elf_file(bytes: &[u8]) -> Result<MachineCode, CodeError> {
-    let file = ElfFile64::<LittleEndian>::parse(bytes).map_err(CodeError::Elf)?;
-    let header = file.elf_header();
-    let machine = header.e_machine(LittleEndian);
-    if machine != elf::EM_AMDGPU {
-        return Err(CodeError::Machine { machine });
-    }
-    let target = header.e_flags(LittleEndian) & TARGET_MASK;
-    if !TARGETS.contains(&target) {
-        return Err(CodeError::Target { target });
-    }
-    let mut names = names(&file);
-    names.sort_by(|one, other| {
-        (one.section.0, one.address, &one.name).cmp(&(other.section.0, other.address, &other.name))
-    });
-    names.dedup();
-    // A program that cannot be launched can still be listed; it has no lines then.
-    let program = Program::parse(bytes).ok();
-    let mut sections = Vec::new();
-    for section in file.sections() {
-        let SectionFlags::Elf { sh_flags } = section.flags() else { continue };
-        if sh_flags & u64::from(elf::SHF_EXECINSTR) == 0 || section.size() == 0 {
-            continue;
-        }
-        let words = words(section.data().map_err(CodeError::Elf)?);
-        let here = names.iter().filter(|name| name.section == section.index());
-        let here = here.filter(|name| name.address >= section.address());
-        let mut symbols = BTreeMap::<usize, Vec<String>>::new();
-        let (mut functions, mut entries, mut called) = (BTreeMap::new(), Vec::new(), BTreeMap::new());
-        for name in here {
-            let dword = ((name.address - section.address()) / 4) as usize;
-            if dword >= words.len() {
-                continue;
-            }
-            symbols.entry(dword).or_default().push(name.name.clone());
-            let descriptor = descriptor(&file, &names, &name.name);
-            if name.bytes > 0 || descriptor.is_some() {
-                functions.entry(dword).or_insert_with(|| name.name.clone());
-            }
-            let end = match usize::try_from(name.bytes / 4) {
-                Ok(dwords @ 1..) => dword.saturating_add(dwords).min(words.len()),
-                _ => words.len(),
-            };
-            match descriptor {
-                Some(descriptor) => entries.push(entry(name.name.clone(), dword..end, &descriptor)),
-                None if name.is_function && name.bytes > 0 => {
-                    called.entry(dword).or_insert((name.name.clone(), end));
-                }
-                None => {}
-            }
-        }
-        entries.sort_by_key(|entry| entry.dword);
-        // The name of a kernel goes before other names of its place.
-        functions.extend(entries.iter().map(|entry: &Entry| (entry.dword, entry.name.clone())));
-        let lines = program.as_ref().map_or_else(Vec::new, |program| lines(program, &entries));
-        entries.iter().for_each(|entry| drop(called.remove(&entry.dword)));
-        let mut section = Section {
-            name: section.name().unwrap_or_default().to_owned(),
-            address: section.address(),
-            words,
-            symbols,
-            functions,
-            entries,
-            called: Vec::new(),
-            is_linked: file.kind() != ObjectKind::Relocatable,
-            lines,
-        };
-        let called = called.into_iter().map(|(dword, (name, end))| Entry {
-            name,
-            dword,
-            end,
-            wave_size: section.wave_size(dword),
-            user_sgprs: 0,
-        });
-        section.called = called.collect();
-        sections.push(section);
-    }
-    match sections.is_empty() {
-        true => Err(CodeError::NoCode),
-        false => Ok(MachineCode { format: Format::Elf, sections }),
-    }
-}
-
-/// The lines of a section: a kernel in it, which the loader knows too, says where the section lies in the image.
-/// Rows behind the section are nobody's.
-fn lines(program: &Program, entries: &[Entry]) -> Vec<(usize, Option<Arc<str>>, u32)> {
-    let start = entries
-        .iter()
-        .find_map(|entry| program.kernel(&entry.name)?.entry_offset.checked_sub(entry.dword as u64 * 4));
-    let Some(start) = start else { return Vec::new() };
-    let table = program.lines();
-    let files: Vec<Arc<str>> = table.files().iter().map(|file| Arc::from(file.as_str())).collect();
-    let line = |row: &LineRow| {
-        let dword = usize::try_from(row.offset.checked_sub(start)? / 4).ok()?;
-        let file = files.get(row.file as usize).filter(|_| row.line != 0).cloned();
-        Some((dword, file, row.line))
-    };
-    table.rows().iter().filter_map(line).collect()
-}
-
-/// A symbol of the file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Name {
-    section: SectionIndex,
-    address: u64,
-    name: String,
-    /// Its length; 0 for a label.
-    bytes: u64,
-    is_function: bool,
-}
-
-/// Named places, of the symbol table and of the dynamic one, which stripping leaves.
-fn names(file: &ElfFile64<'_, LittleEndian>) -> Vec<Name> {
-    let symbols = file.symbols().chain(file.dynamic_symbols());
-    let named = symbols.filter_map(|symbol| {
-        let is_place = matches!(
-            symbol.kind(),
-            SymbolKind::Text | SymbolKind::Label | SymbolKind::Data | SymbolKind::Unknown
-        );
-        let name = symbol.name().ok().filter(|name| is_place && !name.is_empty())?;
-        let (section, address) = (symbol.section_index()?, symbol.address());
-        let is_function = symbol.kind() == SymbolKind::Text;
-        Some(Name { section, address, name: name.to_owned(), bytes: symbol.size(), is_function })
-    });
-    named.collect()
-}
-
-/// The descriptor of the kernel that begins at the function `name`, if that is a kernel.
-fn descriptor(
-    file: &ElfFile64<'_, LittleEndian>,
-    names: &[Name],
-    name: &str,
-) -> Option<[u8; DESCRIPTOR_BYTES]> {
-    let is_descriptor = |other: &&Name| other.name.strip_suffix(DESCRIPTOR_SUFFIX) == Some(name);
-    let place = names.iter().find(is_descriptor)?;
-    let section = file.section_by_index(place.section).ok()?;
-    let start = usize::try_from(place.address.checked_sub(section.address())?).ok()?;
-    section.data().ok()?.get(start..)?.first_chunk().copied()
-}
-
-fn entry(name: String, dwords: Range<usize>, descriptor: &[u8; DESCRIPTOR_BYTES]) -> Entry {
-    let properties =
-        u16::from_le_bytes([descriptor[DESCRIPTOR_PROPERTIES], descriptor[DESCRIPTOR_PROPERTIES + 1]]);
-    let wave_size = match properties & PROPERTY_WAVE32 {
-        0 => WaveSize::Wave64,
-        _ => WaveSize::Wave32,
-    };
-    // RSRC2 bits 5:1.
-    let user_sgprs = descriptor[DESCRIPTOR_RSRC2] >> 1 & 0x1f;
-    Entry { name, dword: dwords.start, end: dwords.end, wave_size, user_sgprs }
 }
 
 #[cfg(test)]

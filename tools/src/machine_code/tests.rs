@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::double_object::DOUBLE_OBJECT;
+use crate::elf_file::{self, ElfFile};
+use std::ops::Range;
 
 /// Dwords of the object: e_type and e_machine, e_flags; the first of RSRC2 and properties of the descriptor.
 const TYPE_AND_MACHINE: usize = 4;
@@ -45,7 +47,7 @@ fn error(bytes: &[u8]) -> String {
 
 #[test]
 fn an_object_has_its_kernel_and_its_labels() {
-    let names = |list: &[&str]| list.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+    let names = |list: &[&str]| list.iter().map(|name| Name::from(*name)).collect::<Vec<_>>();
     let expected = Section {
         name: ".text".to_owned(),
         address: 0,
@@ -54,7 +56,7 @@ fn an_object_has_its_kernel_and_its_labels() {
         entries: vec![entry_of("double", 0..13, WaveSize::Wave32, 2)],
         called: Vec::new(),
         is_linked: false,
-        functions: BTreeMap::from([(0, "double".to_owned())]),
+        functions: BTreeMap::from([(0, "double".into())]),
         lines: Vec::new(),
     };
     assert_eq!(section(&[]), expected);
@@ -127,19 +129,42 @@ fn functions_with_a_length_are_called() {
     let function = |bytes| section(&[(DONE[0], 0x0002_0002), (DONE[2], bytes), (PROPERTIES, 0)]);
     let found = function(4);
     assert_eq!(found.called, [entry_of("done", 12..13, WaveSize::Wave64, 0)]);
-    assert_eq!(found.functions, BTreeMap::from([(0, "double".to_owned()), (12, "done".to_owned())]));
+    assert_eq!(found.functions, BTreeMap::from([(0, "double".into()), (12, "done".into())]));
     assert_eq!((function(0).called, function(0).functions.len()), (vec![], 1));
     // Data with a length counts as a place, and is not called.
     let data = section(&[(DONE[0], 0x0002_0001), (DONE[2], 4)]);
     assert_eq!((data.called, data.functions.len()), (vec![], 2));
     // A second name of the kernel's place is no function of its own.
     let same = section(&[(DONE[0], 0x0002_0002), (DONE[1], 0), (DONE[2], 52)]);
-    assert_eq!((same.called, same.functions), (vec![], BTreeMap::from([(0, "double".to_owned())])));
-    assert_eq!(same.symbols[&0], ["done", "double"]);
+    assert_eq!((same.called, same.functions), (vec![], BTreeMap::from([(0, "double".into())])));
+    assert_eq!(same.symbols[&0], ["done", "double"].map(Name::from));
     // Symbols of files and sections name no place.
     for kind in [0x0002_0003, 0x0002_0004] {
         assert_eq!(section(&[(DONE[0], kind)]).symbols.len(), 1);
     }
+}
+
+/// Two descriptors of one kernel, in either order of their symbols; none lies in code.
+#[test]
+fn of_several_descriptors_the_first_place_counts() {
+    let wave_sizes = |places: &[(usize, u64)]| {
+        let mut file = ElfFile::with_kernel();
+        // Zeros are one of wave64.
+        let descriptors = [elf_file::descriptor(0), [0; 64]].concat();
+        file.sections[elf_file::RODATA].content = elf_file::Content::Own(descriptors);
+        // The null symbol and the kernel stay.
+        file.symbols.truncate(2 * 24);
+        for (section, address) in places {
+            file.symbol("k.kd", *section, *address, 1);
+        }
+        let code = parse(&file.bytes()).unwrap();
+        code.sections[0].entries.iter().map(|entry| entry.wave_size).collect::<Vec<_>>()
+    };
+    let (text, rodata) = (elf_file::TEXT, elf_file::RODATA);
+    assert_eq!(wave_sizes(&[(rodata, 0), (rodata, 64)]), [WaveSize::Wave32]);
+    assert_eq!(wave_sizes(&[(rodata, 64), (rodata, 0)]), [WaveSize::Wave32]);
+    assert_eq!(wave_sizes(&[(rodata, 64), (text, 0)]), [WaveSize::Wave64]);
+    assert_eq!(wave_sizes(&[(text, 0)]), []);
 }
 
 #[test]
@@ -168,8 +193,9 @@ fn waves_are_those_of_the_kernel_before() {
 #[test]
 fn a_source_line_holds_from_its_row_to_the_next() {
     let mut section = section(&[]);
-    let file: Arc<str> = "k.cl".into();
-    section.lines = vec![(2, Some(file.clone()), 7), (5, None, 0), (8, Some(file), 9)];
+    let rows = [(8, 0, 7), (20, LineRow::NONE, 0), (32, 0, 9)];
+    let rows = rows.map(|(offset, file, line)| LineRow { offset, file, line }).to_vec();
+    section.lines = vec![SourceLines::new(vec!["k.cl".into()], rows)];
     let lines = [1, 2, 4, 5, 7, 8, 12].map(|dword| section.source_line(dword).map(|(_, line)| line));
     assert_eq!(lines, [None, Some(7), Some(7), None, None, Some(9), Some(9)]);
     assert_eq!(section.source_line(4), Some(("k.cl", 7)));
@@ -233,7 +259,7 @@ fn a_container_has_its_kernel_and_its_lines() {
     let section = &code.sections[0];
     assert_eq!((code.format, section.words.len(), section.is_linked), (Format::Zrt, 80, true));
     assert_eq!(section.entries, [entry_of("k", 64..80, WaveSize::Wave32, 5)]);
-    assert_eq!(section.symbols, BTreeMap::from([(64, vec!["k".to_owned()])]));
+    assert_eq!(section.symbols, BTreeMap::from([(64, vec!["k".into()])]));
     assert_eq!(section.place(66).to_string(), "k+0x8");
     // A line of a file that is not there has none.
     let lines = [0, 65, 66, 68].map(|dword| section.source_line(dword));
