@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 const FIRST_POLL: Duration = Duration::from_millis(1);
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Longest that cargo may take to describe the workspace: rustup may fetch a toolchain first.
-const METADATA_LIMIT: Duration = Duration::from_secs(5 * 60);
+const METADATA_LIMIT: Duration = Duration::from_secs(300);
 /// A page of x86-64.
 const PAGE_BYTES: u64 = 4096;
 

@@ -2,10 +2,11 @@
 //!
 //! Contract: what is computed when a crate is compiled, and what could not be written beside the others, is written
 //! into a copy of its own, one mutant at a time and as cargo-mutants writes it. The tests of the mutant's crate are
-//! compiled anew and run: first some of its own module, then all, cheapest binaries first. Groups of cases that do not
-//! pass together without a mutant are not used. The file is put back before the next mutant.
+//! compiled anew and run: first those of its library, some of the mutant's module before all, then those of other
+//! binaries, the cheapest first. Groups of cases that do not pass together without a mutant are not used. The file is
+//! put back before the next mutant.
 //!
-//! Cost: for each mutant a compilation of the crate and of its tests, seconds to a minute.
+//! Cost: for each mutant a compilation of the library's tests, and if they pass of all, seconds to a minute.
 
 use super::cases::{Case, Cases, Switch, Verdict};
 use super::compile::Compiled;
@@ -65,7 +66,7 @@ impl Alone {
         let cases = Cases { binaries: Vec::new(), cases: Vec::new() };
         let mut alone =
             Alone { mirror, package: package.to_owned(), output, budget, cases, groups: Vec::new() };
-        let compiled = alone.compile(FIRST_LIMIT)?;
+        let compiled = alone.compile("--tests", FIRST_LIMIT)?;
         if let Some(failure) = compiled.failure {
             return Err(
                 format!("the tests of {package} without a mutant: {failure}: {}", compiled.said).into()
@@ -95,33 +96,29 @@ impl Alone {
     }
 
     fn tried(&self, mutant: &Mutant) -> Result<Outcome, Box<dyn Error>> {
-        let compiled = self.compile(COMPILE_LIMIT)?;
-        if compiled.took_too_long {
-            return Ok(Outcome::TimedOut { test: "the compiler".to_owned() });
-        }
-        if let Some(failure) = &compiled.failure {
-            let error = compiled.errors().find_map(|error| error["message"].as_str());
-            return match error {
-                Some(reason) => Ok(Outcome::Unviable { reason: reason.to_owned() }),
-                None => Err(format!("{}: {failure}: {}", mutant.name, compiled.said).into()),
-            };
-        }
-        let module = module(&mutant.file);
-        let mut near: Vec<usize> = self.groups.iter().flatten().copied().collect();
-        near.retain(|case| self.cases.cases[*case].name.starts_with(&module));
-        near.sort_by_key(|case| self.time(&[*case]));
-        let near = near.into_iter().take(NEAR_MAX).map(|case| vec![case]);
         let mut left = self.budget;
         let mut left_out = 0;
-        for group in near.chain(self.groups.iter().cloned()) {
-            let Some(less) = left.checked_sub(self.time(&group)) else {
-                left_out += group.len();
+        let is_of_library =
+            |group: &&Vec<usize>| self.cases.binaries[self.cases.cases[group[0]].binary].is_library;
+        let (library, others): (Vec<_>, Vec<_>) = self.groups.iter().partition(is_of_library);
+        for (tests, groups) in [("--lib", library), ("--tests", others)] {
+            if groups.is_empty() {
                 continue;
-            };
-            left = less;
-            let verdict = self.look(&group)?;
-            if verdict != Verdict::Passed && self.look(&group)? != Verdict::Passed {
-                return Ok(noticed(verdict, self.called(&group)));
+            }
+            let compiled = self.compile(tests, COMPILE_LIMIT)?;
+            if let Some(outcome) = refused(mutant, &compiled)? {
+                return Ok(outcome);
+            }
+            for group in self.near(mutant, &groups).into_iter().chain(groups.into_iter().cloned()) {
+                let Some(less) = left.checked_sub(self.time(&group)) else {
+                    left_out += group.len();
+                    continue;
+                };
+                left = less;
+                let verdict = self.look(&group)?;
+                if verdict != Verdict::Passed && self.look(&group)? != Verdict::Passed {
+                    return Ok(noticed(verdict, self.called(&group)));
+                }
             }
         }
         Ok(match left_out {
@@ -130,11 +127,22 @@ impl Alone {
         })
     }
 
-    fn compile(&self, limit: Duration) -> Result<Compiled, Box<dyn Error>> {
-        // Only the part of the crate that has changed is optimised anew.
-        let units = format!("profile.dev.package.{}.codegen-units=256", self.package);
-        let mut command = self.mirror.cargo(&["test", "--no-run", "--tests", "--message-format=json"]);
-        command.args(["--package", &self.package, "--config", &units]).env("CARGO_INCREMENTAL", "1");
+    /// The cheapest cases of a mutant's module, each alone.
+    fn near(&self, mutant: &Mutant, groups: &[&Vec<usize>]) -> Vec<Vec<usize>> {
+        let module = module(&mutant.file);
+        let mut near: Vec<usize> = groups.iter().copied().flatten().copied().collect();
+        near.retain(|case| self.cases.cases[*case].name.starts_with(&module));
+        near.sort_by_key(|case| self.time(&[*case]));
+        near.into_iter().take(NEAR_MAX).map(|case| vec![case]).collect()
+    }
+
+    /// Compiles the tests of the library (`--lib`) or all (`--tests`).
+    fn compile(&self, tests: &str, limit: Duration) -> Result<Compiled, Box<dyn Error>> {
+        // Only the part of the crate that has changed is optimised anew, and little: most mutants are noticed at once.
+        let profile = |setting: &str| format!("profile.dev.package.{}.{setting}", self.package);
+        let mut command = self.mirror.cargo(&["test", "--no-run", tests, "--message-format=json"]);
+        command.args(["--package", &self.package, "--config", &profile("codegen-units=256")]);
+        command.args(["--config", &profile("opt-level=1")]).env("CARGO_INCREMENTAL", "1");
         Compiled::by(&mut command, &self.output.join("compile"), limit)
     }
 
@@ -157,6 +165,18 @@ impl Alone {
             [_] => format!("{binary} {}", first.name),
             _ => format!("{binary}, one of {}", group.len()),
         }
+    }
+}
+
+/// What became of a mutant that the compiler does not take; nothing of one that it does.
+fn refused(mutant: &Mutant, compiled: &Compiled) -> Result<Option<Outcome>, Box<dyn Error>> {
+    if compiled.took_too_long {
+        return Ok(Some(Outcome::TimedOut { test: "the compiler".to_owned() }));
+    }
+    let Some(failure) = &compiled.failure else { return Ok(None) };
+    match compiled.errors().find_map(|error| error["message"].as_str()) {
+        Some(reason) => Ok(Some(Outcome::Unviable { reason: reason.to_owned() })),
+        None => Err(format!("{}: {failure}: {}", mutant.name, compiled.said).into()),
     }
 }
 
@@ -208,7 +228,10 @@ pub mod tests {
         fs::create_dir_all(root.join("mem/src")).unwrap();
         fs::create_dir_all(scratch.join("output")).unwrap();
         fs::write(root.join("mem/src/a.rs"), SOURCE).unwrap();
-        fs::write(scratch.join("messages"), format!("{}\n", artifact(folder))).unwrap();
+        let messages = scratch.join("messages");
+        if !messages.exists() {
+            fs::write(messages, format!("{}\n", artifact(folder))).unwrap();
+        }
         zrt_needs::write_program(&folder.join("binary"), &format!("cd {}\n{tests}", folder.display()));
         zrt_needs::write_program(&folder.join("cargo"), CARGO);
         let mut mirror = Mirror::new(&root, &scratch).unwrap();
@@ -235,8 +258,42 @@ pub mod tests {
         assert_eq!(fs::read_to_string(folder.join("scratch/tree/mem/src/a.rs")).unwrap(), SOURCE);
         let called = fs::read_to_string(folder.join("scratch/called")).unwrap();
         let line = "test --no-run --tests --message-format=json --package zrt-mem --config \
-                    profile.dev.package.zrt-mem.codegen-units=256 1";
+                    profile.dev.package.zrt-mem.codegen-units=256 --config \
+                    profile.dev.package.zrt-mem.opt-level=1 1";
         assert!(called.lines().count() == 7 && called.lines().all(|called| called == line), "{called}");
+    }
+
+    #[test]
+    fn the_tests_of_other_binaries_are_compiled_only_for_what_those_of_the_library_do_not_notice() {
+        let folder = TemporaryFolder::new("alone-library");
+        let others = r#"case "$*" in
+            *--ignored*) ;;
+            *--list*) echo 'other: test';;
+            *) ! grep -q "|" scratch/tree/mem/src/a.rs;;
+            esac"#;
+        let mut library = artifact(&folder);
+        library["target"] = serde_json::json!({ "name": "library", "kind": ["lib"] });
+        library["executable"] = folder.join("library").to_str().unwrap().into();
+        fs::create_dir_all(folder.join("scratch")).unwrap();
+        let messages = format!("{}\n{library}\n", artifact(&folder));
+        fs::write(folder.join("scratch/messages"), &messages).unwrap();
+        zrt_needs::write_program(&folder.join("library"), &format!("cd {}\n{TESTS}", folder.display()));
+        let alone = alone(&folder, others, Duration::from_secs(60)).unwrap();
+        let called = folder.join("scratch/called");
+        let outcome = |replacement| {
+            fs::remove_file(&called).unwrap();
+            let outcome = alone.run(&operator(replacement)).unwrap();
+            let called = fs::read_to_string(&called).unwrap();
+            let tests = called.lines().map(|line| line.split(' ').nth(2).unwrap().to_owned());
+            (outcome, tests.collect::<Vec<_>>().join(" "))
+        };
+        let by = |binary: usize, test: &str| Outcome::Killed {
+            test: format!("{} {test}", alone.cases.binaries[binary].name()),
+        };
+        assert_eq!(outcome("-"), (by(1, "a::near"), "--lib".into()));
+        assert_eq!(outcome("|"), (by(0, "other"), "--lib --tests".into()));
+        assert_eq!(outcome("%"), (Outcome::Unviable { reason: "refused".into() }, "--lib".into()));
+        assert_eq!(outcome("<<"), (Outcome::Survived, "--lib --tests".into()));
     }
 
     #[test]

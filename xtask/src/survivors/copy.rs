@@ -20,7 +20,7 @@ const SWITCH_MANIFEST: &str =
 /// How a crate of the copy, one folder below its root, depends on it.
 const DEPENDENCY: &str = "[dependencies]\nzrt-switch = { path = \"../../switch\" }\n";
 /// Longest that a compilation may take.
-const COMPILE_LIMIT: Duration = Duration::from_secs(60 * 60);
+const COMPILE_LIMIT: Duration = Duration::from_secs(3600);
 
 /// The copy.
 pub struct Copy {

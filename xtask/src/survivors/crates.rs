@@ -12,7 +12,7 @@ use std::process::Command;
 use std::time::Duration;
 
 /// Longest that the compiler may take to say which it is: rustup may fetch it first.
-const VERSION_LIMIT: Duration = Duration::from_secs(5 * 60);
+const VERSION_LIMIT: Duration = Duration::from_secs(300);
 /// The folder of this crate, on which no other depends.
 const OWN_FOLDER: &str = "xtask";
 /// What no test of another crate reads: this crate, the ledger of mutants, and the list of changes.

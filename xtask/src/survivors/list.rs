@@ -11,7 +11,7 @@ use std::time::Duration;
 /// The version whose lists are read.
 const VERSION: &str = "27.1.0";
 /// What it may take to list.
-const LIMITS: Limits = Limits { time: Duration::from_secs(5 * 60), memory_bytes: u64::MAX };
+const LIMITS: Limits = Limits { time: Duration::from_secs(300), memory_bytes: u64::MAX };
 
 /// What a mutant changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]

@@ -18,7 +18,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// Longest that a test binary may take.
-const BINARY_LIMIT: Duration = Duration::from_secs(30 * 60);
+const BINARY_LIMIT: Duration = Duration::from_secs(1800);
 /// Binaries that run at the same time. Half of the cases wait for one thread, and some for a deadline, so that two
 /// leave a part of two cores idle (474 s for the suite where three took 399 s). The threads of all of them together are
 /// as many as cores, if there are as many.
@@ -38,6 +38,8 @@ pub struct TestBinary {
     pub target: String,
     /// A benchmark, which is not part of the tests.
     pub is_bench: bool,
+    /// The unit tests of a library.
+    pub is_library: bool,
     executable: PathBuf,
     /// Where it runs.
     directory: PathBuf,
@@ -77,6 +79,7 @@ impl TestBinary {
             folder: directory.file_name()?.to_str()?.to_owned(),
             target: message["target"]["name"].as_str()?.to_owned(),
             is_bench: message["target"]["kind"][0] == "bench",
+            is_library: message["target"]["kind"][0] == "lib",
             executable: PathBuf::from(message["executable"].as_str()?),
             directory,
         })
@@ -232,6 +235,7 @@ mod tests {
             folder: "made-up".into(),
             target: name.into(),
             is_bench: false,
+            is_library: false,
             executable: "/bin/sh".into(),
             directory: std::env::temp_dir(),
         }
@@ -257,6 +261,13 @@ mod tests {
         assert!(is_whole(&[], Part::Short));
         assert!(!is_whole(&["-c", ":"], Part::Short));
         assert!(!is_whole(&[], Part::Long) && !is_whole(&["-c", ":"], Part::Long));
+    }
+
+    #[test]
+    fn the_names_of_cases_are_read_from_the_list_of_a_binary() {
+        let listed =
+            "module::first: test\nmodule::measured: benchmark\nsecond: test\n\n2 tests, 1 benchmark\n";
+        assert!(cases(listed).eq(["module::first", "second"]));
     }
 
     /// Less by less than one thread for each binary, except that each has one.
