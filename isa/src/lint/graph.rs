@@ -29,9 +29,9 @@ const ROUNDS_MAX: usize = 6;
 
 /// Most instructions that are followed from one entry. The largest kernel that was measured, of 38 in this repository,
 /// has 9017.
-const STEPS_MAX: usize = 1 << 17;
+const STEPS_MAX: usize = 131_072;
 /// Most dwords that something jumps to; the most that was measured is 608.
-const LEADERS_MAX: usize = 1 << 13;
+const LEADERS_MAX: usize = 8192;
 /// Most times that an instruction is stepped over in one analysis, on average; the most that was measured is 3.3.
 const PASSES_MAX: usize = 64;
 
@@ -256,7 +256,10 @@ impl Explorer<'_> {
 
     /// Decodes from `dword` up to where execution cannot continue, or up to known code.
     fn follow(&mut self, mut dword: usize) {
-        while !self.steps.contains_key(&dword) && self.has_room() {
+        while !self.steps.contains_key(&dword) {
+            if !self.has_room() {
+                return;
+            }
             let Some(step) = self.decode(dword) else { return };
             let (flow, end) = (step.flow, step.end());
             if let Flow::Jump(target) | Flow::Branch(target) | Flow::Subroutine(target) = flow {

@@ -215,15 +215,17 @@ impl ReservedRange {
         self.base.as_ptr().wrapping_add(start).cast()
     }
 
-    /// Reserves a range anew from which a failed call may have taken the pages. False if something is there: the
-    /// pages, or what another thread has mapped since.
-    fn refill(&self, start: usize, len: usize) -> bool {
+    /// Reserves a range anew from which a failed call may have taken the pages. If something is there, the pages or
+    /// what another thread has mapped since, the range is lost.
+    fn refill(&self, occupied: &mut Vec<(usize, usize)>, start: usize, len: usize) {
         // SAFETY: the kernel refuses to map over anything that exists.
         let raw = unsafe {
             let flags = reserved_flags() | MapFlags::FIXED_NOREPLACE;
             rustix::mm::mmap_anonymous(self.pointer(start), len, ProtFlags::empty(), flags)
         };
-        raw.is_ok()
+        if raw.is_err() {
+            occupied.push((start, len));
+        }
     }
 }
 
@@ -317,9 +319,7 @@ impl Mapping {
             Err(errno) => {
                 // SAFETY: it has not moved, and is no one else's. On failure it stays mapped.
                 let _ = unsafe { rustix::mm::munmap(from, rounded) };
-                if !reservation.inner.refill(start, rounded) {
-                    occupied.push((start, rounded));
-                }
+                reservation.inner.refill(&mut occupied, start, rounded);
                 return Err(errno.into());
             }
         };

@@ -100,11 +100,17 @@ fn a_mapping_that_its_driver_refuses_leaves_its_place_reserved() {
 fn a_gap_is_reserved_anew_and_nothing_is_mapped_over() {
     let reservation = Reservation::new(16384, 4096).unwrap();
     let range = &reservation.inner;
-    assert!(!range.refill(4096, 4096), "it is there");
+    let lost = |start, len| {
+        let mut occupied = vec![(0, 4096)];
+        range.refill(&mut occupied, start, len);
+        occupied.split_off(1)
+    };
+    assert_eq!(lost(4096, 4096), [(4096, 4096)], "it is there");
     // SAFETY: a page of address space that nothing is placed in.
     unsafe { rustix::mm::munmap(range.pointer(4096), 4096) }.unwrap();
-    assert!(!range.refill(0, 8192), "a part of it is there");
-    assert!(range.refill(4096, 4096) && is_reserved(reservation.address(), 16384));
+    assert_eq!(lost(0, 8192), [(0, 8192)], "a part of it is there");
+    assert_eq!(lost(4096, 4096), []);
+    assert!(is_reserved(reservation.address(), 16384));
 }
 
 #[test]
