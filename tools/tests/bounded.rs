@@ -172,6 +172,8 @@ fn names_of_data_are_not_read_to_their_end() {
     let mut file = ElfFile::with_kernel();
     let name = long_name(&mut file, 16 * MIB);
     (0..400_000).for_each(|_| file.symbol_at(name, RODATA, 0, DATA));
+    // So may one that lies behind the code of its section.
+    file.symbol_at(name, TEXT, 1 << 20, FUNCTION);
     assert_eq!(parse(&file.bytes()).unwrap().sections[0].symbols.len(), 1);
 }
 
@@ -280,7 +282,14 @@ fn a_file_has_16384_sections_at_most() {
 
 #[test]
 fn a_file_has_256_mebibytes_at_most() {
-    assert!(matches!(MachineCode::parse(&vec![0; (256 << 20) + 1], WaveSize::Wave32), Err(CodeError::Size)));
+    // With this magic the rest is not looked at for long.
+    let refused = |bytes: usize| {
+        let mut file = vec![0; bytes];
+        file[..4].copy_from_slice(b"\x7fELF");
+        MachineCode::parse(&file, WaveSize::Wave32).unwrap_err()
+    };
+    assert!(matches!(refused((256 << 20) + 1), CodeError::Size));
+    assert!(matches!(refused(256 << 20), CodeError::Elf(_)));
 }
 
 /// Adds so many rows, four bytes from each other, of a file with a name of so many bytes.
