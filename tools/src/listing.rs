@@ -16,7 +16,7 @@ use zrt_isa::{DecodeError, Instruction, Opcode, decode_for};
 const ILLEGAL: &str = "v_illegal";
 /// Bytes of target names for each byte of a section's code and labels; a branch beyond them has the target's address.
 /// A branch has 4 bytes, so that names of up to 32 bytes are always said.
-const TARGET_BYTES_PER_BYTE: usize = 8;
+pub const TARGET_BYTES_PER_BYTE: usize = 8;
 /// Characters of the longest instruction's words with spaces between them.
 const WORDS_WIDTH: usize = 3 * 9 - 1;
 
