@@ -3,8 +3,8 @@
 //! Contract: [`check`] follows every path from the entry (branches and loops to a fixed point; at a join, anything
 //! that may have happened on one of the paths is assumed) and never panics, whatever the words. It knows registers,
 //! not values: paths that the data never takes count too. Results are in code order, each once. Cost: some
-//! microseconds and a kilobyte per instruction. Code with more instructions, targets of jumps or paths that meet than
-//! kernels have (`lint/graph.rs`) is not checked whole, and is reported as such ([`Rule::NotAnalysed`]).
+//! microseconds and a kilobyte per instruction. Code beyond the limits, which kernels stay far below
+//! (`lint/graph.rs`), is not checked whole, and is reported as such ([`Rule::NotAnalysed`]).
 //!
 //! | rule | source |
 //! |---|---|

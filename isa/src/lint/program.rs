@@ -117,7 +117,8 @@ impl<'a> Program<'a> {
                 break;
             }
             let graph = self.graph(function, &mut Vec::new());
-            if graph.is_cut {
+            seen += graph.decoded;
+            if graph.is_cut() {
                 continue;
             }
             let mut set = RegisterSet::default();
@@ -141,7 +142,6 @@ impl<'a> Program<'a> {
                     callees.entry(start).or_default().insert(callee);
                 }
             }
-            seen += graph.steps().len();
             changes.insert(start, set);
         }
         // Iterates to a fixed point: a caller writes what its callees do.

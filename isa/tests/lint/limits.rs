@@ -29,14 +29,23 @@ fn of_an_entry_131072_instructions_are_followed() {
     assert!(is_cut(&found, "more than 131072 instructions"), "{}", list(&found));
 }
 
-/// The entry counts as one.
+/// Each branch ends a block, wherever it goes to: the next dword, or all to one place.
 #[test]
-fn of_an_entry_8192_targets_are_followed() {
-    let code = |branches: usize| [&[COMPARE][..], &vec![BRANCH; branches], &[END]].concat();
-    let found = findings(&code(8191), |_| {});
-    assert!(found.is_empty(), "{}", list(&found));
-    let found = findings(&code(8192), |_| {});
-    assert!(is_cut(&found, "8192 targets of jumps"), "{}", list(&found));
+fn of_an_entry_8192_blocks_are_followed() {
+    let to_the_next = |branches: usize| [&[COMPARE][..], &vec![BRANCH; branches], &[END]].concat();
+    let to_the_end = |branches: usize| {
+        let branch = |index: usize| BRANCH + (branches - 1 - index) as u32;
+        [&[COMPARE][..], &(0..branches).map(branch).collect::<Vec<_>>(), &[END]].concat()
+    };
+    // The comparison is in the block of the first branch, and the end is one of its own.
+    for code in [to_the_next(8191), to_the_end(8191)] {
+        let found = findings(&code, |_| {});
+        assert!(found.is_empty(), "{}", list(&found));
+    }
+    for code in [to_the_next(8192), to_the_end(8192)] {
+        let found = findings(&code, |_| {});
+        assert!(is_cut(&found, "8192 blocks"), "{}", list(&found));
+    }
 }
 
 /// Branches to blocks that each load to another register and go back to the first branch, so that every block brings
@@ -77,4 +86,21 @@ fn a_function_that_is_too_large_is_said_to_be_so_and_others_are_checked() {
     let found = program.check(0);
     assert!(is_cut(&found, "too large"), "{}", list(&found));
     assert_eq!(program.check(start), []);
+}
+
+/// Each of the functions is cut, after it was decoded up to the limit: the last one is not reached in time.
+#[test]
+fn functions_that_are_too_large_count_where_functions_share_code() {
+    let last = |shared: usize| {
+        let jumps = (0..shared).map(|index| JUMP | (shared - 1 - index) as u32);
+        let body = std::iter::repeat_n(NOP, 131_072);
+        let code: Vec<u32> = jumps.chain(body).chain([END, END]).collect();
+        let function =
+            |dword: usize| Function { entry: Entry { is_called: true, ..Entry::at(dword) }, end: dword + 1 };
+        let functions: Vec<Function> = (0..shared).chain([code.len() - 1]).map(function).collect();
+        Program::new(&code, &functions, true).check(code.len() - 1)
+    };
+    assert_eq!(last(15), []);
+    let found = last(18);
+    assert!(matches!(&found[..], [one] if one.rule == Rule::NotAnalysed), "{}", list(&found));
 }
