@@ -43,6 +43,7 @@ mod program;
 pub use bundle::code_object;
 pub use container::RawOptions;
 pub use dynamic_lds::{DynamicLds, LDS_SIZES_MAX};
+pub use elf::{SECTIONS_MAX, SYMBOL_BYTES_MAX, SYMBOLS_BYTES_MORE, name_at};
 pub use error::{ArgumentError, LoadError};
 pub use image::{
     BaseRelocation, IMAGE_ALIGNMENT_BYTES, IMAGE_BYTES_BEYOND_FILE, IMAGE_BYTES_MAX, Image, Segment, Symbol,

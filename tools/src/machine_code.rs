@@ -20,16 +20,14 @@ use thiserror::Error;
 use zrt_isa::resources::WaveSize;
 use zrt_isa::zrt::{self, Kernel, ZrtError};
 use zrt_isa::{DecodeError, decode_for};
-use zrt_loader::{LineRow, LoadError, RawOptions};
+use zrt_loader::{FILE_BYTES_MAX, LineRow, LoadError, RawOptions, SYMBOL_BYTES_MAX};
 
 pub use lines::SourceLines;
-pub use names::{NAME_BYTES_MAX, NAMES_BYTES_MORE, Name};
-pub use sections::SECTIONS_MAX;
+pub use names::Name;
 
-/// Largest file that is read, in bytes.
-pub const FILE_BYTES_MAX: u64 = 256 << 20;
 /// User SGPRs of a kernel whose descriptor cannot be read: all that a launch can have.
 const USER_SGPRS_MAX: u8 = 16;
+
 /// Why a file has no machine code for us.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -80,7 +78,7 @@ pub enum CodeError {
     },
     /// A name that is longer than what is read.
     #[error(
-        "the name of {what} {index} has more than {NAME_BYTES_MAX} bytes, and at most {NAME_BYTES_MAX} are read; rename it"
+        "the name of {what} {index} has more than {SYMBOL_BYTES_MAX} bytes, and at most {SYMBOL_BYTES_MAX} are read; rename it"
     )]
     LongName {
         /// A symbol or a section.

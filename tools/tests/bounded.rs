@@ -292,6 +292,24 @@ fn a_file_has_256_mebibytes_at_most() {
     assert!(matches!(refused(256 << 20), CodeError::Elf(_)));
 }
 
+/// What the lint does not follow costs nothing: of long code 131,072 instructions are decoded. Branches that all begin
+/// blocks of their own took 196 MB for 128 KiB.
+#[test]
+fn the_lint_decodes_up_to_its_limits() {
+    let branch = |index: u32| 0xbfa1_0000 + 32_767 - index;
+    let long = [vec![0xbf80_0000; 4 << 20], vec![0xbfb0_0000]].concat();
+    let branches = [(0..32_767).map(branch).collect(), vec![0xbfb0_0000; 2]].concat();
+    let long_limit = limit(4 * long.len());
+    for (code, limit) in [(long, long_limit), (branches, 32 * MIB)] {
+        let mut found = Vec::new();
+        let counted = allocation_counter::measure(|| found = zrt_isa::lint::check(&code, 0));
+        let peak = counted.bytes_max as usize;
+        println!("{} bytes of code, {peak} of memory, at most {limit}", 4 * code.len());
+        assert!(peak <= limit, "{peak} bytes for {} of code, at most {limit}", 4 * code.len());
+        assert!(found.iter().any(|one| one.rule == zrt_isa::lint::Rule::NotAnalysed));
+    }
+}
+
 /// Adds so many rows, four bytes from each other, of a file with a name of so many bytes.
 fn add_lines(file: &mut ElfFile, rows: usize, path_bytes: usize) {
     let program = [&set_address(0)[..], &vec![NEXT_LINE; rows], &END].concat();

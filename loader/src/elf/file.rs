@@ -8,6 +8,7 @@ use object::elf::{
 };
 use object::read::elf::{FileHeader, SectionHeader, SectionTable, SymbolTable};
 use object::{LittleEndian, SectionIndex};
+use std::ffi::CStr;
 
 /// EI_OSABI of HSA code objects.
 const OS_ABI_HSA: u8 = 64;
@@ -31,8 +32,8 @@ const MACHINES: [(u32, &str); 7] = [
     (0x4E, "gfx1201"),
     (0x59, "gfx12-generic"),
 ];
-/// Most sections: three per kernel, and some for debugging.
-const SECTIONS_MAX: usize = 1 << 14;
+/// Most sections that an ELF file may have: three per kernel, and some for debugging.
+pub const SECTIONS_MAX: usize = 1 << 14;
 
 /// Everything is little-endian.
 pub(crate) const ENDIAN: LittleEndian = LittleEndian;
@@ -135,10 +136,10 @@ impl<'data> File<'data> {
 
 /// The text from an offset up to its NUL; if it exceeds `bytes_max`, one byte more than that. `None` if the strings
 /// end first.
-pub(super) fn name_at(strings: &[u8], offset: u32, bytes_max: usize) -> Option<&[u8]> {
+pub fn name_at(strings: &[u8], offset: u32, bytes_max: usize) -> Option<&[u8]> {
     let rest = strings.get(offset as usize..)?;
     let reach = rest.get(..bytes_max + 1).unwrap_or(rest);
-    let name = reach.split(|byte| *byte == 0).next()?;
+    let name = CStr::from_bytes_until_nul(reach).map_or(reach, CStr::to_bytes);
     (name.len() < rest.len()).then_some(name)
 }
 

@@ -21,7 +21,8 @@ use crate::kernel::{Arguments, Kernel};
 use crate::print::PrintFormats;
 use crate::program::{Format, KERNELS_MAX, Program};
 use descriptor::{DESCRIPTOR_BYTES, Descriptor};
-use file::{ENDIAN, File, damaged, name_at, open};
+use file::{ENDIAN, File, damaged, open};
+pub use file::{SECTIONS_MAX, name_at};
 use layout::Layout;
 use metadata::KernelMetadata;
 pub(crate) use msgpack::Value;
@@ -34,10 +35,10 @@ use zrt_isa::zrt::CODE_ALIGNMENT_BYTES;
 
 /// Suffix of a descriptor's symbol.
 const DESCRIPTOR_SUFFIX: &str = ".kd";
-/// Longest symbol that is kept, in bytes. All symbols together may have as many bytes as the file plus this
-/// allowance, because names share their endings.
-const SYMBOL_BYTES_MAX: usize = 4096;
-const SYMBOLS_BYTES_MORE: usize = 1 << 20;
+/// Longest name of a symbol that is kept, in bytes.
+pub const SYMBOL_BYTES_MAX: usize = 4096;
+/// Bytes that the names of all symbols together may have beyond those of the file, because names share their endings.
+pub const SYMBOLS_BYTES_MORE: usize = 1 << 20;
 
 /// Reads a code object.
 pub(crate) fn parse(bytes: &[u8]) -> Result<Program, LoadError> {

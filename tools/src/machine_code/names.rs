@@ -1,20 +1,14 @@
 //! Names out of hostile files: shared by all places that mention them, and bounded before they are kept.
 //!
-//! Contract: a name is read up to [`NAME_BYTES_MAX`] and no further. All names that are kept have together at most
-//! [`NAMES_BYTES_MORE`] more bytes than the file, whatever they share in it. The clone of a [`Name`] is a counter.
+//! Contract: a name is read up to [`SYMBOL_BYTES_MAX`] and no further. All names that are kept have together at most
+//! [`SYMBOLS_BYTES_MORE`] more bytes than the file, whatever they share in it. The clone of a [`Name`] is a counter.
 
 use super::CodeError;
 use serde::{Serialize, Serializer};
-use std::ffi::CStr;
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
-
-/// Longest name of a symbol in code or of a section with code, in bytes: the loader's limit.
-pub const NAME_BYTES_MAX: usize = 4096;
-/// Bytes that all names together may have beyond the file's own, because names share their endings: the loader's
-/// allowance.
-pub const NAMES_BYTES_MORE: u64 = 1 << 20;
+use zrt_loader::{SYMBOL_BYTES_MAX, SYMBOLS_BYTES_MORE};
 
 /// A name that many places share.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,12 +55,12 @@ pub(super) struct NamesBudget {
 impl NamesBudget {
     /// The budget of a file.
     pub fn new(file_bytes: usize) -> NamesBudget {
-        NamesBudget { bytes: 0, limit: file_bytes as u64 + NAMES_BYTES_MORE }
+        NamesBudget { bytes: 0, limit: (file_bytes + SYMBOLS_BYTES_MORE) as u64 }
     }
 
     /// Takes a name into account, before it is kept. `what` and its number say whose it is.
     pub fn take(&mut self, name: &[u8], what: &'static str, index: usize) -> Result<(), CodeError> {
-        if name.len() > NAME_BYTES_MAX {
+        if name.len() > SYMBOL_BYTES_MAX {
             return Err(CodeError::LongName { what, index });
         }
         self.bytes += name.len() as u64;
@@ -80,36 +74,9 @@ impl NamesBudget {
     }
 }
 
-/// The text from an offset up to its NUL; if it exceeds `bytes_max`, one byte more than that. `None` if the strings
-/// end first.
-pub(super) fn name_at(strings: &[u8], offset: u32, bytes_max: usize) -> Option<&[u8]> {
-    let rest = strings.get(offset as usize..)?;
-    let reach = rest.get(..bytes_max + 1).unwrap_or(rest);
-    let name = CStr::from_bytes_until_nul(reach).map_or(reach, CStr::to_bytes);
-    (name.len() < rest.len()).then_some(name)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn names_end_at_their_nul_or_one_byte_after_the_limit() {
-        for (strings, offset, bytes_max, expected) in [
-            (&b"ab\0cd\0"[..], 0, 2, Some(&b"ab"[..])),
-            (b"ab\0cd\0", 3, 9, Some(b"cd")),
-            (b"ab\0cd\0", 5, 9, Some(b"")),
-            (b"ab\0cd\0", 6, 9, None),
-            (b"ab\0cd\0", u32::MAX, 9, None),
-            (b"abcdef\0", 0, 2, Some(b"abc")),
-            (b"abcdef\0", 0, 6, Some(b"abcdef")),
-            (b"ab", 0, 2, None),
-            (b"ab", 0, 9, None),
-        ] {
-            let name = name_at(strings, offset, bytes_max);
-            assert_eq!(name, expected, "{strings:?} from {offset}, at most {bytes_max}");
-        }
-    }
 
     /// A file of 10 bytes may have names of 10 bytes and a mebibyte.
     #[test]

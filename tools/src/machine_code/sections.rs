@@ -4,15 +4,14 @@
 //! to the file. One that reaches around the last address is an error. Time: n log n in the sections.
 
 use super::CodeError;
-use super::names::{NAME_BYTES_MAX, NamesBudget, name_at};
+use super::names::NamesBudget;
 use object::elf::{SHF_EXECINSTR, SectionHeader64};
 use object::read::elf::{ElfFile64, FileHeader, SectionHeader};
 use object::{LittleEndian, SectionIndex};
+use zrt_loader::{SECTIONS_MAX, SYMBOL_BYTES_MAX, name_at};
 
 /// Everything is little-endian.
 const ENDIAN: LittleEndian = LittleEndian;
-/// Most sections: three per kernel, and some for debugging; the loader's limit.
-pub const SECTIONS_MAX: usize = 1 << 14;
 
 /// A section with code.
 pub(super) struct CodeSection<'data> {
@@ -83,7 +82,7 @@ pub(super) fn code_sections<'data>(
         if address.checked_add(bytes - 1).is_none() {
             return Err(CodeError::Address { section: index, address, bytes });
         }
-        let name = name_at(strings, section.sh_name(ENDIAN), NAME_BYTES_MAX).unwrap_or_default();
+        let name = name_at(strings, section.sh_name(ENDIAN), SYMBOL_BYTES_MAX).unwrap_or_default();
         names.take(name, "section", index)?;
         let data = section.data(ENDIAN, file.data()).map_err(CodeError::Elf)?;
         code.push(CodeSection { index, name: std::str::from_utf8(name).unwrap_or_default(), address, data });

@@ -4,13 +4,14 @@
 //! an error. A symbol whose name is damaged is passed over. A place costs four bytes here; the order takes n log n.
 
 use super::CodeError;
-use super::names::{NAME_BYTES_MAX, NamesBudget, name_at};
+use super::names::NamesBudget;
 use super::sections::CodeSection;
 use object::elf::{FileHeader64, STT_FILE, STT_FUNC, STT_GNU_IFUNC, STT_SECTION, STT_TLS, Sym64};
 use object::read::elf::{ElfFile64, SectionHeader, Sym, SymbolTable};
 use object::{LittleEndian, SymbolIndex};
 use std::cmp::Ordering;
 use std::collections::HashMap;
+use zrt_loader::{SYMBOL_BYTES_MAX, name_at};
 
 /// Suffix of the name of a kernel's descriptor, after the kernel's name.
 const DESCRIPTOR_SUFFIX: &str = ".kd";
@@ -43,7 +44,7 @@ pub(super) struct Symbols<'data> {
 }
 
 impl<'data> Symbols<'data> {
-    /// Reads the names of the code's places. The file has at most 4 GiB, so that numbers have 32 bits.
+    /// Reads the names of the code's places. A file has at most 256 MiB, so that numbers have 32 bits.
     pub fn read(
         file: &'data ElfFile64<'data, LittleEndian>,
         code: &[CodeSection<'_>],
@@ -134,7 +135,7 @@ impl<'data> Symbols<'data> {
     /// The bytes of a symbol's name; of a long one, more than a name may have.
     fn name(&self, number: u32) -> Option<&'data [u8]> {
         let (symbol, _, table) = self.entry(number)?;
-        name_at(table.strings, symbol.st_name(LittleEndian), NAME_BYTES_MAX + DESCRIPTOR_SUFFIX.len())
+        name_at(table.strings, symbol.st_name(LittleEndian), SYMBOL_BYTES_MAX + DESCRIPTOR_SUFFIX.len())
     }
 
     /// The entry of a table, its index there, and the table.

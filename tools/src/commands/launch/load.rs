@@ -5,9 +5,8 @@
 
 use crate::bounded_read::{self, ReadError};
 use crate::error::{ToolError, bad};
-use crate::machine_code::FILE_BYTES_MAX;
 use std::path::Path;
-use zrt_loader::{Format, Program, RawOptions};
+use zrt_loader::{FILE_BYTES_MAX, Format, Program, RawOptions};
 use zrt_script::ProgramFile;
 
 /// The extension of raw code; every other file identifies itself.
