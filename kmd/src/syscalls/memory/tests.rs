@@ -95,10 +95,21 @@ fn a_mapping_that_its_driver_refuses_leaves_its_place_reserved() {
     assert_eq!(placed.address(), reservation.address() + 4096);
 }
 
+/// A long reservation that has lost its upper half. Other threads map into the highest gap, so that one in the lower
+/// half stays as it is.
+fn below_a_gap() -> Reservation {
+    let reservation = Reservation::new(1 << 42, 4096).unwrap();
+    let (half, rest) = (1 << 41, (1 << 41) + GUARD_BYTES);
+    // SAFETY: address space that nothing is placed in, which is no longer the reservation's from here on.
+    unsafe { rustix::mm::munmap(reservation.inner.pointer(half), rest) }.unwrap();
+    reservation.occupied().push((half, rest));
+    reservation
+}
+
 #[test]
 #[cfg_attr(miri, ignore = "maps memory")]
 fn a_gap_is_reserved_anew_and_nothing_is_mapped_over() {
-    let reservation = Reservation::new(16384, 4096).unwrap();
+    let reservation = below_a_gap();
     let range = &reservation.inner;
     let lost = |start, len| {
         let mut occupied = vec![(0, 4096)];
@@ -116,7 +127,7 @@ fn a_gap_is_reserved_anew_and_nothing_is_mapped_over() {
 #[test]
 #[cfg_attr(miri, ignore = "maps memory")]
 fn what_was_lost_is_not_given_back_with_the_reservation() {
-    let reservation = Reservation::new(32768, 4096).unwrap();
+    let reservation = below_a_gap();
     let page = |index: u64| reservation.address() + index * 4096;
     let pages = [0, 1, 2, 3, 4, 5, 6, 7, 8].map(page);
     reservation.occupied().extend([(20480, 8192), (4096, 4096)]);
