@@ -40,6 +40,13 @@ pub struct Alone {
     groups: Vec<Vec<usize>>,
 }
 
+/// What was done with the time of a mutant.
+struct Spent {
+    left: Duration,
+    /// Cases for which it was not enough.
+    left_out: usize,
+}
+
 impl Alone {
     /// Compiles the tests of a package in a copy below `scratch`, and runs them without a mutant.
     pub fn new(
@@ -96,8 +103,7 @@ impl Alone {
     }
 
     fn tried(&self, mutant: &Mutant) -> Result<Outcome, Box<dyn Error>> {
-        let mut left = self.budget;
-        let mut left_out = 0;
+        let mut spent = Spent { left: self.budget, left_out: 0 };
         let is_of_library =
             |group: &&Vec<usize>| self.cases.binaries[self.cases.cases[group[0]].binary].is_library;
         let (library, others): (Vec<_>, Vec<_>) = self.groups.iter().partition(is_of_library);
@@ -109,22 +115,35 @@ impl Alone {
             if let Some(outcome) = refused(mutant, &compiled)? {
                 return Ok(outcome);
             }
-            for group in self.near(mutant, &groups).into_iter().chain(groups.into_iter().cloned()) {
-                let Some(less) = left.checked_sub(self.time(&group)) else {
-                    left_out += group.len();
-                    continue;
-                };
-                left = less;
-                let verdict = self.look(&group)?;
-                if verdict != Verdict::Passed && self.look(&group)? != Verdict::Passed {
-                    return Ok(noticed(verdict, self.called(&group)));
-                }
+            let near = self.near(mutant, &groups);
+            if let Some(outcome) = self.noticed(near.iter().chain(groups), &mut spent)? {
+                return Ok(outcome);
             }
         }
-        Ok(match left_out {
+        Ok(match spent.left_out {
             0 => Outcome::Survived,
             left_out => Outcome::OverBudget { left_out, budget_s: self.budget.as_secs_f64() },
         })
+    }
+
+    /// Runs groups until one fails twice, as far as the time allows.
+    fn noticed<'a>(
+        &self,
+        groups: impl Iterator<Item = &'a Vec<usize>>,
+        spent: &mut Spent,
+    ) -> std::io::Result<Option<Outcome>> {
+        for group in groups {
+            let Some(left) = spent.left.checked_sub(self.time(group)) else {
+                spent.left_out += group.len();
+                continue;
+            };
+            spent.left = left;
+            let verdict = self.look(group)?;
+            if verdict != Verdict::Passed && self.look(group)? != Verdict::Passed {
+                return Ok(Some(noticed(verdict, self.called(group))));
+            }
+        }
+        Ok(None)
     }
 
     /// The cheapest cases of a mutant's module, each alone.
