@@ -8,7 +8,7 @@ use super::access::read;
 use crate::shader::float::{HALF, Mode, SINGLE};
 use crate::shader::machine::Machine;
 use crate::shader::micro::{Flow, MicroOp};
-use crate::shader::valu::compare::{EQUAL, GREATER, Half, LESS, Single, UNORDERED};
+use crate::shader::valu::compare::{Half, Single, relations::*};
 use crate::shader::valu::shell::{Lane, ResultKind, Test};
 use crate::shader::valu::{convert, half, single};
 use crate::shader::wave::Wave;
@@ -128,32 +128,32 @@ pub(super) fn bind(opcode: Opcode, _special: bool, level: Level) -> Option<Execu
         SFmacF16 => level.bind::<Shell<half_arithmetic::VFmaF16, THIRD_IS_OLD, LOW_HALF>>(),
         SCmpLtF32 => test::<Single<LESS>>(),
         SCmpEqF32 => test::<Single<EQUAL>>(),
-        SCmpLeF32 => test::<Single<{ LESS | EQUAL }>>(),
+        SCmpLeF32 => test::<Single<LESS_OR_EQUAL>>(),
         SCmpGtF32 => test::<Single<GREATER>>(),
-        SCmpLgF32 => test::<Single<{ LESS | GREATER }>>(),
-        SCmpGeF32 => test::<Single<{ GREATER | EQUAL }>>(),
-        SCmpOF32 => test::<Single<{ LESS | EQUAL | GREATER }>>(),
+        SCmpLgF32 => test::<Single<LESS_OR_GREATER>>(),
+        SCmpGeF32 => test::<Single<GREATER_OR_EQUAL>>(),
+        SCmpOF32 => test::<Single<ORDERED>>(),
         SCmpUF32 => test::<Single<UNORDERED>>(),
-        SCmpNgeF32 => test::<Single<{ LESS | UNORDERED }>>(),
-        SCmpNlgF32 => test::<Single<{ EQUAL | UNORDERED }>>(),
-        SCmpNgtF32 => test::<Single<{ LESS | EQUAL | UNORDERED }>>(),
-        SCmpNleF32 => test::<Single<{ GREATER | UNORDERED }>>(),
-        SCmpNeqF32 => test::<Single<{ LESS | GREATER | UNORDERED }>>(),
-        SCmpNltF32 => test::<Single<{ GREATER | EQUAL | UNORDERED }>>(),
+        SCmpNgeF32 => test::<Single<NOT_GREATER_OR_EQUAL>>(),
+        SCmpNlgF32 => test::<Single<NOT_LESS_OR_GREATER>>(),
+        SCmpNgtF32 => test::<Single<NOT_GREATER>>(),
+        SCmpNleF32 => test::<Single<NOT_LESS_OR_EQUAL>>(),
+        SCmpNeqF32 => test::<Single<NOT_EQUAL>>(),
+        SCmpNltF32 => test::<Single<NOT_LESS>>(),
         SCmpLtF16 => test_half::<Half<LESS>>(),
         SCmpEqF16 => test_half::<Half<EQUAL>>(),
-        SCmpLeF16 => test_half::<Half<{ LESS | EQUAL }>>(),
+        SCmpLeF16 => test_half::<Half<LESS_OR_EQUAL>>(),
         SCmpGtF16 => test_half::<Half<GREATER>>(),
-        SCmpLgF16 => test_half::<Half<{ LESS | GREATER }>>(),
-        SCmpGeF16 => test_half::<Half<{ GREATER | EQUAL }>>(),
-        SCmpOF16 => test_half::<Half<{ LESS | EQUAL | GREATER }>>(),
+        SCmpLgF16 => test_half::<Half<LESS_OR_GREATER>>(),
+        SCmpGeF16 => test_half::<Half<GREATER_OR_EQUAL>>(),
+        SCmpOF16 => test_half::<Half<ORDERED>>(),
         SCmpUF16 => test_half::<Half<UNORDERED>>(),
-        SCmpNgeF16 => test_half::<Half<{ LESS | UNORDERED }>>(),
-        SCmpNlgF16 => test_half::<Half<{ EQUAL | UNORDERED }>>(),
-        SCmpNgtF16 => test_half::<Half<{ LESS | EQUAL | UNORDERED }>>(),
-        SCmpNleF16 => test_half::<Half<{ GREATER | UNORDERED }>>(),
-        SCmpNeqF16 => test_half::<Half<{ LESS | GREATER | UNORDERED }>>(),
-        SCmpNltF16 => test_half::<Half<{ GREATER | EQUAL | UNORDERED }>>(),
+        SCmpNgeF16 => test_half::<Half<NOT_GREATER_OR_EQUAL>>(),
+        SCmpNlgF16 => test_half::<Half<NOT_LESS_OR_GREATER>>(),
+        SCmpNgtF16 => test_half::<Half<NOT_GREATER>>(),
+        SCmpNleF16 => test_half::<Half<NOT_LESS_OR_EQUAL>>(),
+        SCmpNeqF16 => test_half::<Half<NOT_EQUAL>>(),
+        SCmpNltF16 => test_half::<Half<NOT_LESS>>(),
         _ => return None,
     })
 }

@@ -5,15 +5,32 @@
 
 use zrt_isa::Opcode;
 
+use relations::*;
+
 use super::operand::Parts;
 use super::shell::{Test, cold_test, test};
 use crate::shader::float::{DOUBLE, Format, HALF, SINGLE, half_to_single};
 use crate::simd::{Executor, Level};
 
-pub(crate) const LESS: u8 = 1;
-pub(crate) const EQUAL: u8 = 2;
-pub(crate) const GREATER: u8 = 4;
-pub(crate) const UNORDERED: u8 = 8;
+/// Relations for which a comparison is true, a bit each: less, equal, greater, unordered. The number is that of the
+/// comparison in its opcode's low four bits (RDNA4 ISA, opcodes of VOPC).
+#[rustfmt::skip]
+pub(crate) mod relations {
+    pub(crate) const LESS: u8                 = 0b0001;
+    pub(crate) const EQUAL: u8                = 0b0010;
+    pub(crate) const LESS_OR_EQUAL: u8        = 0b0011;
+    pub(crate) const GREATER: u8              = 0b0100;
+    pub(crate) const LESS_OR_GREATER: u8      = 0b0101;
+    pub(crate) const GREATER_OR_EQUAL: u8     = 0b0110;
+    pub(crate) const ORDERED: u8              = 0b0111;
+    pub(crate) const UNORDERED: u8            = 0b1000;
+    pub(crate) const NOT_GREATER_OR_EQUAL: u8 = 0b1001;
+    pub(crate) const NOT_LESS_OR_GREATER: u8  = 0b1010;
+    pub(crate) const NOT_GREATER: u8          = 0b1011;
+    pub(crate) const NOT_LESS_OR_EQUAL: u8    = 0b1100;
+    pub(crate) const NOT_EQUAL: u8            = 0b1101;
+    pub(crate) const NOT_LESS: u8             = 0b1110;
+}
 
 #[inline(always)]
 fn passes<T: PartialOrd>(relations: u8, a: T, b: T) -> bool {
@@ -112,82 +129,82 @@ pub(super) fn bind(opcode: Opcode, parts: &Parts, level: Level) -> Option<Execut
     match opcode {
         VCmpLtF16 | VCmpxLtF16 => cold_test::<Half<LESS>>(parts, level),
         VCmpEqF16 | VCmpxEqF16 => cold_test::<Half<EQUAL>>(parts, level),
-        VCmpLeF16 | VCmpxLeF16 => cold_test::<Half<{ LESS | EQUAL }>>(parts, level),
+        VCmpLeF16 | VCmpxLeF16 => cold_test::<Half<LESS_OR_EQUAL>>(parts, level),
         VCmpGtF16 | VCmpxGtF16 => cold_test::<Half<GREATER>>(parts, level),
-        VCmpLgF16 | VCmpxLgF16 => cold_test::<Half<{ LESS | GREATER }>>(parts, level),
-        VCmpGeF16 | VCmpxGeF16 => cold_test::<Half<{ GREATER | EQUAL }>>(parts, level),
-        VCmpOF16 | VCmpxOF16 => cold_test::<Half<{ LESS | EQUAL | GREATER }>>(parts, level),
+        VCmpLgF16 | VCmpxLgF16 => cold_test::<Half<LESS_OR_GREATER>>(parts, level),
+        VCmpGeF16 | VCmpxGeF16 => cold_test::<Half<GREATER_OR_EQUAL>>(parts, level),
+        VCmpOF16 | VCmpxOF16 => cold_test::<Half<ORDERED>>(parts, level),
         VCmpUF16 | VCmpxUF16 => cold_test::<Half<UNORDERED>>(parts, level),
-        VCmpNgeF16 | VCmpxNgeF16 => cold_test::<Half<{ LESS | UNORDERED }>>(parts, level),
-        VCmpNlgF16 | VCmpxNlgF16 => cold_test::<Half<{ EQUAL | UNORDERED }>>(parts, level),
-        VCmpNgtF16 | VCmpxNgtF16 => cold_test::<Half<{ LESS | EQUAL | UNORDERED }>>(parts, level),
-        VCmpNleF16 | VCmpxNleF16 => cold_test::<Half<{ GREATER | UNORDERED }>>(parts, level),
-        VCmpNeqF16 | VCmpxNeqF16 => cold_test::<Half<{ LESS | GREATER | UNORDERED }>>(parts, level),
-        VCmpNltF16 | VCmpxNltF16 => cold_test::<Half<{ GREATER | EQUAL | UNORDERED }>>(parts, level),
+        VCmpNgeF16 | VCmpxNgeF16 => cold_test::<Half<NOT_GREATER_OR_EQUAL>>(parts, level),
+        VCmpNlgF16 | VCmpxNlgF16 => cold_test::<Half<NOT_LESS_OR_GREATER>>(parts, level),
+        VCmpNgtF16 | VCmpxNgtF16 => cold_test::<Half<NOT_GREATER>>(parts, level),
+        VCmpNleF16 | VCmpxNleF16 => cold_test::<Half<NOT_LESS_OR_EQUAL>>(parts, level),
+        VCmpNeqF16 | VCmpxNeqF16 => cold_test::<Half<NOT_EQUAL>>(parts, level),
+        VCmpNltF16 | VCmpxNltF16 => cold_test::<Half<NOT_LESS>>(parts, level),
         VCmpLtF32 | VCmpxLtF32 => test::<Single<LESS>>(parts, level),
         VCmpEqF32 | VCmpxEqF32 => test::<Single<EQUAL>>(parts, level),
-        VCmpLeF32 | VCmpxLeF32 => test::<Single<{ LESS | EQUAL }>>(parts, level),
+        VCmpLeF32 | VCmpxLeF32 => test::<Single<LESS_OR_EQUAL>>(parts, level),
         VCmpGtF32 | VCmpxGtF32 => test::<Single<GREATER>>(parts, level),
-        VCmpLgF32 | VCmpxLgF32 => test::<Single<{ LESS | GREATER }>>(parts, level),
-        VCmpGeF32 | VCmpxGeF32 => test::<Single<{ GREATER | EQUAL }>>(parts, level),
-        VCmpOF32 | VCmpxOF32 => test::<Single<{ LESS | EQUAL | GREATER }>>(parts, level),
+        VCmpLgF32 | VCmpxLgF32 => test::<Single<LESS_OR_GREATER>>(parts, level),
+        VCmpGeF32 | VCmpxGeF32 => test::<Single<GREATER_OR_EQUAL>>(parts, level),
+        VCmpOF32 | VCmpxOF32 => test::<Single<ORDERED>>(parts, level),
         VCmpUF32 | VCmpxUF32 => test::<Single<UNORDERED>>(parts, level),
-        VCmpNgeF32 | VCmpxNgeF32 => test::<Single<{ LESS | UNORDERED }>>(parts, level),
-        VCmpNlgF32 | VCmpxNlgF32 => test::<Single<{ EQUAL | UNORDERED }>>(parts, level),
-        VCmpNgtF32 | VCmpxNgtF32 => test::<Single<{ LESS | EQUAL | UNORDERED }>>(parts, level),
-        VCmpNleF32 | VCmpxNleF32 => test::<Single<{ GREATER | UNORDERED }>>(parts, level),
-        VCmpNeqF32 | VCmpxNeqF32 => test::<Single<{ LESS | GREATER | UNORDERED }>>(parts, level),
-        VCmpNltF32 | VCmpxNltF32 => test::<Single<{ GREATER | EQUAL | UNORDERED }>>(parts, level),
+        VCmpNgeF32 | VCmpxNgeF32 => test::<Single<NOT_GREATER_OR_EQUAL>>(parts, level),
+        VCmpNlgF32 | VCmpxNlgF32 => test::<Single<NOT_LESS_OR_GREATER>>(parts, level),
+        VCmpNgtF32 | VCmpxNgtF32 => test::<Single<NOT_GREATER>>(parts, level),
+        VCmpNleF32 | VCmpxNleF32 => test::<Single<NOT_LESS_OR_EQUAL>>(parts, level),
+        VCmpNeqF32 | VCmpxNeqF32 => test::<Single<NOT_EQUAL>>(parts, level),
+        VCmpNltF32 | VCmpxNltF32 => test::<Single<NOT_LESS>>(parts, level),
         VCmpLtF64 | VCmpxLtF64 => cold_test::<Double<LESS>>(parts, level),
         VCmpEqF64 | VCmpxEqF64 => cold_test::<Double<EQUAL>>(parts, level),
-        VCmpLeF64 | VCmpxLeF64 => cold_test::<Double<{ LESS | EQUAL }>>(parts, level),
+        VCmpLeF64 | VCmpxLeF64 => cold_test::<Double<LESS_OR_EQUAL>>(parts, level),
         VCmpGtF64 | VCmpxGtF64 => cold_test::<Double<GREATER>>(parts, level),
-        VCmpLgF64 | VCmpxLgF64 => cold_test::<Double<{ LESS | GREATER }>>(parts, level),
-        VCmpGeF64 | VCmpxGeF64 => cold_test::<Double<{ GREATER | EQUAL }>>(parts, level),
-        VCmpOF64 | VCmpxOF64 => cold_test::<Double<{ LESS | EQUAL | GREATER }>>(parts, level),
+        VCmpLgF64 | VCmpxLgF64 => cold_test::<Double<LESS_OR_GREATER>>(parts, level),
+        VCmpGeF64 | VCmpxGeF64 => cold_test::<Double<GREATER_OR_EQUAL>>(parts, level),
+        VCmpOF64 | VCmpxOF64 => cold_test::<Double<ORDERED>>(parts, level),
         VCmpUF64 | VCmpxUF64 => cold_test::<Double<UNORDERED>>(parts, level),
-        VCmpNgeF64 | VCmpxNgeF64 => cold_test::<Double<{ LESS | UNORDERED }>>(parts, level),
-        VCmpNlgF64 | VCmpxNlgF64 => cold_test::<Double<{ EQUAL | UNORDERED }>>(parts, level),
-        VCmpNgtF64 | VCmpxNgtF64 => cold_test::<Double<{ LESS | EQUAL | UNORDERED }>>(parts, level),
-        VCmpNleF64 | VCmpxNleF64 => cold_test::<Double<{ GREATER | UNORDERED }>>(parts, level),
-        VCmpNeqF64 | VCmpxNeqF64 => cold_test::<Double<{ LESS | GREATER | UNORDERED }>>(parts, level),
-        VCmpNltF64 | VCmpxNltF64 => cold_test::<Double<{ GREATER | EQUAL | UNORDERED }>>(parts, level),
+        VCmpNgeF64 | VCmpxNgeF64 => cold_test::<Double<NOT_GREATER_OR_EQUAL>>(parts, level),
+        VCmpNlgF64 | VCmpxNlgF64 => cold_test::<Double<NOT_LESS_OR_GREATER>>(parts, level),
+        VCmpNgtF64 | VCmpxNgtF64 => cold_test::<Double<NOT_GREATER>>(parts, level),
+        VCmpNleF64 | VCmpxNleF64 => cold_test::<Double<NOT_LESS_OR_EQUAL>>(parts, level),
+        VCmpNeqF64 | VCmpxNeqF64 => cold_test::<Double<NOT_EQUAL>>(parts, level),
+        VCmpNltF64 | VCmpxNltF64 => cold_test::<Double<NOT_LESS>>(parts, level),
         VCmpLtI16 | VCmpxLtI16 => cold_test::<Signed16<LESS>>(parts, level),
         VCmpEqI16 | VCmpxEqI16 => cold_test::<Signed16<EQUAL>>(parts, level),
-        VCmpLeI16 | VCmpxLeI16 => cold_test::<Signed16<{ LESS | EQUAL }>>(parts, level),
+        VCmpLeI16 | VCmpxLeI16 => cold_test::<Signed16<LESS_OR_EQUAL>>(parts, level),
         VCmpGtI16 | VCmpxGtI16 => cold_test::<Signed16<GREATER>>(parts, level),
-        VCmpNeI16 | VCmpxNeI16 => cold_test::<Signed16<{ LESS | GREATER }>>(parts, level),
-        VCmpGeI16 | VCmpxGeI16 => cold_test::<Signed16<{ GREATER | EQUAL }>>(parts, level),
+        VCmpNeI16 | VCmpxNeI16 => cold_test::<Signed16<LESS_OR_GREATER>>(parts, level),
+        VCmpGeI16 | VCmpxGeI16 => cold_test::<Signed16<GREATER_OR_EQUAL>>(parts, level),
         VCmpLtU16 | VCmpxLtU16 => cold_test::<Unsigned16<LESS>>(parts, level),
         VCmpEqU16 | VCmpxEqU16 => cold_test::<Unsigned16<EQUAL>>(parts, level),
-        VCmpLeU16 | VCmpxLeU16 => cold_test::<Unsigned16<{ LESS | EQUAL }>>(parts, level),
+        VCmpLeU16 | VCmpxLeU16 => cold_test::<Unsigned16<LESS_OR_EQUAL>>(parts, level),
         VCmpGtU16 | VCmpxGtU16 => cold_test::<Unsigned16<GREATER>>(parts, level),
-        VCmpNeU16 | VCmpxNeU16 => cold_test::<Unsigned16<{ LESS | GREATER }>>(parts, level),
-        VCmpGeU16 | VCmpxGeU16 => cold_test::<Unsigned16<{ GREATER | EQUAL }>>(parts, level),
+        VCmpNeU16 | VCmpxNeU16 => cold_test::<Unsigned16<LESS_OR_GREATER>>(parts, level),
+        VCmpGeU16 | VCmpxGeU16 => cold_test::<Unsigned16<GREATER_OR_EQUAL>>(parts, level),
         VCmpLtI32 | VCmpxLtI32 => test::<Signed32<LESS>>(parts, level),
         VCmpEqI32 | VCmpxEqI32 => test::<Signed32<EQUAL>>(parts, level),
-        VCmpLeI32 | VCmpxLeI32 => test::<Signed32<{ LESS | EQUAL }>>(parts, level),
+        VCmpLeI32 | VCmpxLeI32 => test::<Signed32<LESS_OR_EQUAL>>(parts, level),
         VCmpGtI32 | VCmpxGtI32 => test::<Signed32<GREATER>>(parts, level),
-        VCmpNeI32 | VCmpxNeI32 => test::<Signed32<{ LESS | GREATER }>>(parts, level),
-        VCmpGeI32 | VCmpxGeI32 => test::<Signed32<{ GREATER | EQUAL }>>(parts, level),
+        VCmpNeI32 | VCmpxNeI32 => test::<Signed32<LESS_OR_GREATER>>(parts, level),
+        VCmpGeI32 | VCmpxGeI32 => test::<Signed32<GREATER_OR_EQUAL>>(parts, level),
         VCmpLtU32 | VCmpxLtU32 => test::<Unsigned32<LESS>>(parts, level),
         VCmpEqU32 | VCmpxEqU32 => test::<Unsigned32<EQUAL>>(parts, level),
-        VCmpLeU32 | VCmpxLeU32 => test::<Unsigned32<{ LESS | EQUAL }>>(parts, level),
+        VCmpLeU32 | VCmpxLeU32 => test::<Unsigned32<LESS_OR_EQUAL>>(parts, level),
         VCmpGtU32 | VCmpxGtU32 => test::<Unsigned32<GREATER>>(parts, level),
-        VCmpNeU32 | VCmpxNeU32 => test::<Unsigned32<{ LESS | GREATER }>>(parts, level),
-        VCmpGeU32 | VCmpxGeU32 => test::<Unsigned32<{ GREATER | EQUAL }>>(parts, level),
+        VCmpNeU32 | VCmpxNeU32 => test::<Unsigned32<LESS_OR_GREATER>>(parts, level),
+        VCmpGeU32 | VCmpxGeU32 => test::<Unsigned32<GREATER_OR_EQUAL>>(parts, level),
         VCmpLtI64 | VCmpxLtI64 => cold_test::<Signed64<LESS>>(parts, level),
         VCmpEqI64 | VCmpxEqI64 => cold_test::<Signed64<EQUAL>>(parts, level),
-        VCmpLeI64 | VCmpxLeI64 => cold_test::<Signed64<{ LESS | EQUAL }>>(parts, level),
+        VCmpLeI64 | VCmpxLeI64 => cold_test::<Signed64<LESS_OR_EQUAL>>(parts, level),
         VCmpGtI64 | VCmpxGtI64 => cold_test::<Signed64<GREATER>>(parts, level),
-        VCmpNeI64 | VCmpxNeI64 => cold_test::<Signed64<{ LESS | GREATER }>>(parts, level),
-        VCmpGeI64 | VCmpxGeI64 => cold_test::<Signed64<{ GREATER | EQUAL }>>(parts, level),
+        VCmpNeI64 | VCmpxNeI64 => cold_test::<Signed64<LESS_OR_GREATER>>(parts, level),
+        VCmpGeI64 | VCmpxGeI64 => cold_test::<Signed64<GREATER_OR_EQUAL>>(parts, level),
         VCmpLtU64 | VCmpxLtU64 => cold_test::<Unsigned64<LESS>>(parts, level),
         VCmpEqU64 | VCmpxEqU64 => cold_test::<Unsigned64<EQUAL>>(parts, level),
-        VCmpLeU64 | VCmpxLeU64 => cold_test::<Unsigned64<{ LESS | EQUAL }>>(parts, level),
+        VCmpLeU64 | VCmpxLeU64 => cold_test::<Unsigned64<LESS_OR_EQUAL>>(parts, level),
         VCmpGtU64 | VCmpxGtU64 => cold_test::<Unsigned64<GREATER>>(parts, level),
-        VCmpNeU64 | VCmpxNeU64 => cold_test::<Unsigned64<{ LESS | GREATER }>>(parts, level),
-        VCmpGeU64 | VCmpxGeU64 => cold_test::<Unsigned64<{ GREATER | EQUAL }>>(parts, level),
+        VCmpNeU64 | VCmpxNeU64 => cold_test::<Unsigned64<LESS_OR_GREATER>>(parts, level),
+        VCmpGeU64 | VCmpxGeU64 => cold_test::<Unsigned64<GREATER_OR_EQUAL>>(parts, level),
         VCmpClassF16 | VCmpxClassF16 => cold_test::<ClassHalf>(parts, level),
         VCmpClassF32 | VCmpxClassF32 => cold_test::<ClassSingle>(parts, level),
         VCmpClassF64 | VCmpxClassF64 => cold_test::<ClassDouble>(parts, level),
