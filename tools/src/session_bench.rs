@@ -26,9 +26,9 @@ use zrt_engine::sampling::SamplingOptions;
 use zrt_engine::session::{Event, Mode, Request, Session, SessionError, SessionOptions};
 
 /// Scale of lengths on the virtual device.
-pub const VIRTUAL_SCALE: f64 = 1.0 / 16.0;
+pub const VIRTUAL_SCALE: f64 = 0.0625;
 /// Scale of lengths on the virtual device if the overview also runs 8 and 64 slots.
-const VIRTUAL_OVERVIEW_SCALE: f64 = 1.0 / 32.0;
+const VIRTUAL_OVERVIEW_SCALE: f64 = 0.03125;
 /// Slots of the overview's runs that are compared with one slot.
 const OVERVIEW_SLOTS: [u32; 2] = [8, 64];
 /// Workgroups on the virtual device: more only make its few host threads change between them more often.

@@ -159,4 +159,8 @@ impl Analysis for Addresses {
         }
         has_grown
     }
+
+    fn bytes(&self, state: &State) -> usize {
+        size_of::<State>() + size_of_val(&*state.registers)
+    }
 }

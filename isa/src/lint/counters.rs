@@ -13,7 +13,7 @@
 //! return, none may be; after a call, none is. Of the registers that m0 selects, the first counts as used, together
 //! with those after it that are outstanding with it.
 
-use super::analysis::{Analysis, Call};
+use super::analysis::{Analysis, Call, Dword};
 use super::effects::{
     Counter, LDS, Part, REGISTER_COUNT, Read, Registers, Role, SCC, VCC_LO, VECTOR_FIRST, runs,
 };
@@ -28,6 +28,8 @@ use core::array;
 
 /// Largest count that a wait instruction can name; higher ones need no distinction.
 const LATER_MAX: u8 = 63;
+/// What one outstanding delivery takes in a map, with its part of nodes that are not full.
+const DELIVERY_BYTES: usize = 24;
 
 pub(super) struct Counters {
     /// Whether the code is entered by a call.
@@ -38,7 +40,7 @@ pub(super) struct Counters {
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Delivery {
     /// The instruction that requested it; `None` means a caller.
-    dword: Option<u32>,
+    dword: Option<Dword>,
     /// Later instructions on the same counter.
     later: u8,
 }
@@ -124,7 +126,7 @@ impl Queue {
 
     /// The instruction that requested the youngest delivery to a part of a register; `None` means a caller.
     fn cause(&self, register: usize, part: Part) -> Option<usize> {
-        self.youngest(register, part).and_then(|delivery| delivery.dword).map(|dword| dword as usize)
+        self.youngest(register, part).and_then(|delivery| delivery.dword).map(Dword::number)
     }
 
     /// The wait that a part of a register needs.
@@ -291,7 +293,11 @@ impl Analysis for Counters {
             let queue = state.queue(counter);
             queue.raise();
             for register in effects.writes.iter().flat_map(|registers| registers.range()) {
-                queue.deliver(register, effects.moved, Delivery { dword: Some(step.dword as u32), later: 0 });
+                queue.deliver(
+                    register,
+                    effects.moved,
+                    Delivery { dword: Some(Dword::new(step.dword)), later: 0 },
+                );
             }
         }
     }
@@ -308,5 +314,10 @@ impl Analysis for Counters {
             }
         }
         has_grown
+    }
+
+    fn bytes(&self, state: &State) -> usize {
+        let deliveries: usize = state.queues.iter().map(|queue| queue.deliveries.len()).sum();
+        size_of_val(&*state.queues) + DELIVERY_BYTES * deliveries
     }
 }

@@ -3,8 +3,13 @@
 //! Contract: plain values; `Display` is one line. Sections are those of the instruction set reference.
 
 use super::effects::Registers;
+use alloc::format;
 use alloc::string::String;
+use alloc::vec::Vec;
 use core::fmt::{Display, Formatter, Result};
+
+/// Most findings of one entry; the most that was measured is 852.
+const FINDINGS_MAX: usize = 32_768;
 
 /// Which rule is broken. Sections: instruction set reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -30,7 +35,7 @@ pub enum Rule {
     Target,
     /// Words on a path are no instruction (instruction set reference §1).
     Undecodable,
-    /// The lint cannot determine the registers of an instruction, or the code at an entry is too large to be followed.
+    /// The lint cannot determine the registers of an instruction, or the code at an entry exceeds what is followed.
     NotAnalysed,
 }
 
@@ -109,5 +114,34 @@ impl Display for Finding {
             write!(out, " from dword {cause:#x}")?;
         }
         write!(out, ": {}", self.remedy)
+    }
+}
+
+/// The findings at one entry while they are collected.
+#[derive(Default)]
+pub(super) struct Findings {
+    list: Vec<Finding>,
+    is_cut: bool,
+}
+
+impl Findings {
+    /// Adds one if there is room.
+    pub(super) fn push(&mut self, finding: Finding) {
+        if self.list.len() < FINDINGS_MAX {
+            self.list.push(finding);
+        } else {
+            self.is_cut = true;
+        }
+    }
+
+    /// In code order, each once, and whether there are others.
+    pub(super) fn finish(mut self, entry_dword: usize) -> Vec<Finding> {
+        if self.is_cut {
+            let remedy = format!("the code has more than {FINDINGS_MAX} findings: not all are listed");
+            self.list.push(Finding::at(Rule::NotAnalysed, entry_dword, remedy));
+        }
+        self.list.sort_by_key(|finding| (finding.dword, finding.rule, finding.registers));
+        self.list.dedup();
+        self.list
     }
 }

@@ -2,17 +2,18 @@
 //!
 //! Contract: only reachable dwords are decoded, each at most once per round; rounds follow computed jumps. Calls of
 //! other functions are not followed. [`Graph::solve`] terminates because joins only add and the states are finite.
+//! Code beyond a limit has a finding of [`Rule::NotAnalysed`] at its entry: the others are not all then.
 //!
-//! Cost: an instruction takes some hundred bytes. What is known at the beginning of each block takes some kilobytes for
-//! as long as an analysis runs, and each instruction is stepped over [`PASSES_MAX`] times on average at most. Code that
-//! exceeds a limit has a finding of [`Rule::NotAnalysed`] at its entry: it is not checked whole.
+//! Cost: some hundred bytes for an instruction, and what `graph/fixed_point.rs` says.
+
+mod fixed_point;
 
 use super::addresses::{Addresses, Goal};
-use super::analysis::{Analysis, Call};
+use super::analysis::Analysis;
 use super::convention::RETURN_ADDRESS;
 use super::effects::Effects;
 use super::entry::Entry;
-use super::finding::{Finding, Rule};
+use super::finding::{Finding, Findings, Rule};
 use super::step::{Callee, Flow, Step};
 use crate::decode::decode_for;
 use crate::instruction::{Instruction, Operand};
@@ -20,19 +21,16 @@ use crate::opcode::Opcode;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::ToString;
-use alloc::vec;
 use alloc::vec::Vec;
+use core::fmt::Display;
 use core::ops::Range;
+use fixed_point::{Excess, Places};
 
 /// Most rounds of following computed jumps: the targets found in one round may reveal more in the next.
 const ROUNDS_MAX: usize = 6;
 /// Most instructions that are followed from one entry. Of the 92 kernels of this repository the largest has 9017
 /// (measured, as are those below).
 const STEPS_MAX: usize = 131_072;
-/// Most blocks of one entry; a kernel here has 608 at most.
-const BLOCKS_MAX: usize = 8192;
-/// Most times that an instruction is stepped over in one analysis, on average; a kernel here needs 3.3 at most.
-const PASSES_MAX: usize = 64;
 
 /// What is known about the code around an entry.
 pub(super) struct Surroundings<'a> {
@@ -51,14 +49,20 @@ pub(super) struct Surroundings<'a> {
 enum Edge {
     Plain,
     /// After a call that this code makes.
-    Return(Callee),
+    Return,
     /// From an end of the program to its entry.
     Again,
 }
 
 struct Block {
     steps: Range<usize>,
-    successors: Vec<(usize, Edge)>,
+    successors: [Option<(usize, Edge)>; 2],
+}
+
+impl Block {
+    fn successors(&self) -> impl DoubleEndedIterator<Item = (usize, Edge)> {
+        self.successors.into_iter().flatten()
+    }
 }
 
 /// Reachable code.
@@ -66,36 +70,36 @@ pub(super) struct Graph {
     entry_dword: usize,
     steps: Vec<Step>,
     blocks: Vec<Block>,
-    /// Instructions that were decoded. They are more than its steps if it exceeds a limit: it has none then.
+    places: Places,
+    /// Instructions that were decoded.
     pub(super) decoded: usize,
+    /// Whether it has more of them than are followed. It has no steps then.
+    pub(super) is_cut: bool,
 }
 
 impl Graph {
-    /// Follows `code` from the entry. Findings are those of the flow itself.
-    pub(super) fn build(
-        code: &[u32],
-        entry: &Entry,
-        surroundings: &Surroundings<'_>,
-        findings: &mut Vec<Finding>,
-    ) -> Self {
+    /// Follows `code` from the entry. The findings are those of the flow itself.
+    pub(super) fn build(code: &[u32], entry: &Entry, surroundings: &Surroundings<'_>) -> (Self, Findings) {
         let mut goals = BTreeMap::new();
         let mut round = 1;
         loop {
-            let mut found = Vec::new();
-            let graph = Self::explore(code, entry, surroundings, &goals, &mut found);
-            let next = match surroundings.has_addresses {
-                true => graph.goals(&mut found),
-                false => BTreeMap::new(),
-            };
-            if next == goals || round == ROUNDS_MAX {
-                if next != goals {
-                    let what = format!("computed jumps that {ROUNDS_MAX} rounds do not follow to their end");
-                    found.push(not_analysed(entry.dword, &what));
-                }
-                findings.append(&mut found);
-                return graph;
+            let (graph, mut findings) = Self::explore(code, entry, surroundings, &goals);
+            if graph.is_cut || !surroundings.has_addresses {
+                return (graph, findings);
             }
-            goals = next;
+            match graph.goals() {
+                Ok(next) if next == goals => return (graph, findings),
+                Ok(next) if round < ROUNDS_MAX => goals = next,
+                Ok(_) => {
+                    let what = format!("computed jumps that {ROUNDS_MAX} rounds do not follow to their end");
+                    findings.push(graph.not_analysed(&what));
+                    return (graph, findings);
+                }
+                Err(excess) => {
+                    findings.push(graph.not_analysed(&excess));
+                    return (graph, findings);
+                }
+            }
             round += 1;
         }
     }
@@ -105,47 +109,49 @@ impl Graph {
         entry: &Entry,
         surroundings: &Surroundings<'_>,
         goals: &BTreeMap<usize, Goal>,
-        findings: &mut Vec<Finding>,
-    ) -> Self {
-        let (steps, leaders, pending) = (BTreeMap::new(), BTreeSet::new(), Vec::new());
-        let mut explorer = Explorer { code, entry, surroundings, goals, steps, leaders, pending, findings };
+    ) -> (Self, Findings) {
+        let mut explorer = Explorer {
+            code,
+            entry,
+            surroundings,
+            goals,
+            steps: Vec::new(),
+            known: BTreeSet::new(),
+            leaders: BTreeSet::new(),
+            pending: Vec::new(),
+            findings: Findings::default(),
+            is_cut: false,
+        };
         explorer.reach(entry.dword as i64, None);
         explorer.run();
-        let Explorer { steps, mut leaders, .. } = explorer;
-        let steps: Vec<Step> = steps.into_values().collect();
-        overlaps(&steps, &mut leaders, findings);
-        let blocks = blocks(&steps, &leaders, entry);
+        let Explorer { mut steps, mut leaders, mut findings, is_cut, .. } = explorer;
         let decoded = steps.len();
-        if decoded > STEPS_MAX || blocks.len() > BLOCKS_MAX {
-            let what = format!("more than {STEPS_MAX} instructions, or {BLOCKS_MAX} blocks between jumps");
-            findings.push(not_analysed(entry.dword, &what));
-            return Self { entry_dword: entry.dword, steps: Vec::new(), blocks: Vec::new(), decoded };
+        if is_cut {
+            (steps, leaders) = Default::default();
         }
-        Self { entry_dword: entry.dword, steps, blocks, decoded }
-    }
-
-    /// Whether it exceeds a limit.
-    pub(super) fn is_cut(&self) -> bool {
-        self.decoded > self.steps.len()
+        steps.sort_unstable_by_key(|step| step.dword);
+        overlaps(&steps, &mut leaders, &mut findings);
+        let (blocks, first) = blocks(&steps, &leaders, entry);
+        let places = Places::of(&blocks, first);
+        let graph = Self { entry_dword: entry.dword, steps, blocks, places, decoded, is_cut };
+        if is_cut {
+            findings.push(graph.not_analysed(&format_args!("more than {STEPS_MAX} instructions")));
+        }
+        (graph, findings)
     }
 
     /// The targets of its computed jumps, as far as they are known.
-    fn goals(&self, findings: &mut Vec<Finding>) -> BTreeMap<usize, Goal> {
+    fn goals(&self) -> Result<BTreeMap<usize, Goal>, Excess> {
         let is_computed =
             |step: &Step| matches!(step.instruction.opcode, Opcode::SSetpcB64 | Opcode::SSwappcB64);
         let mut goals = BTreeMap::new();
-        if !self.steps.iter().any(is_computed) {
-            return goals;
-        }
-        let states = self.fixed_point(&Addresses, findings);
-        for (block, state) in self.blocks.iter().zip(states) {
-            let Some(mut state) = state else { continue };
-            for step in &self.steps[block.steps.clone()] {
+        if self.steps.iter().any(is_computed) {
+            self.visit_solved(&Addresses, &mut |state, step| {
                 goals.extend(state.goal(step).map(|goal| (step.dword, goal)));
-                Addresses.step(&mut state, step, &mut |_| {});
-            }
+                Addresses.step(state, step, &mut |_| {});
+            })?;
         }
-        goals
+        Ok(goals)
     }
 
     /// Its instructions, in code order.
@@ -153,65 +159,10 @@ impl Graph {
         &self.steps
     }
 
-    /// Runs `analysis` to its fixed point, then collects its findings.
-    pub(super) fn solve<A: Analysis>(&self, analysis: &A, findings: &mut Vec<Finding>) {
-        let states = self.fixed_point(analysis, findings);
-        for (block, state) in self.blocks.iter().zip(states) {
-            let Some(mut state) = state else { continue };
-            for step in &self.steps[block.steps.clone()] {
-                analysis.step(&mut state, step, &mut |finding| findings.push(finding));
-            }
-        }
+    fn not_analysed(&self, what: &dyn Display) -> Finding {
+        let remedy = format!("the code has {what}: not everything is checked");
+        Finding::at(Rule::NotAnalysed, self.entry_dword, remedy)
     }
-
-    /// The state at the beginning of each block; `None` for a block that is not reached. Nothing, and a finding, if
-    /// paths meet too often.
-    fn fixed_point<A: Analysis>(&self, analysis: &A, findings: &mut Vec<Finding>) -> Vec<Option<A::State>> {
-        let mut states: Vec<Option<A::State>> = vec![None; self.blocks.len()];
-        // The entry's block is the first.
-        let Some(first) = states.first_mut() else { return states };
-        *first = Some(analysis.entry_state());
-        let mut work = BTreeSet::from([0]);
-        let mut left = self.steps.len() * PASSES_MAX;
-        while let Some(index) = work.pop_first() {
-            let Some(less) = left.checked_sub(self.blocks[index].steps.len()) else {
-                let what =
-                    format!("paths that meet so often that {PASSES_MAX} passes do not follow them all");
-                findings.push(not_analysed(self.entry_dword, &what));
-                return Vec::new();
-            };
-            left = less;
-            let Some(mut state) = states[index].clone() else { continue };
-            for step in &self.steps[self.blocks[index].steps.clone()] {
-                analysis.step(&mut state, step, &mut |_| {});
-            }
-            for &(successor, edge) in &self.blocks[index].successors {
-                if edge == Edge::Again && !analysis.is_kept_at_end() {
-                    continue;
-                }
-                let mut state = state.clone();
-                if let Edge::Return(callee) = edge {
-                    let dword = self.steps[self.blocks[index].steps.end - 1].dword;
-                    analysis.after_call(&mut state, &Call { dword, callee });
-                }
-                let has_grown = match &mut states[successor] {
-                    Some(known) => analysis.join(known, &state),
-                    unknown => {
-                        *unknown = Some(state);
-                        true
-                    }
-                };
-                if has_grown {
-                    work.insert(successor);
-                }
-            }
-        }
-        states
-    }
-}
-
-fn not_analysed(dword: usize, what: &str) -> Finding {
-    Finding::at(Rule::NotAnalysed, dword, format!("the code has {what}: not everything is checked"))
 }
 
 /// Finds the reachable instructions.
@@ -221,12 +172,16 @@ struct Explorer<'a> {
     surroundings: &'a Surroundings<'a>,
     /// Targets of computed jumps, by the dword of the jump.
     goals: &'a BTreeMap<usize, Goal>,
-    steps: BTreeMap<usize, Step>,
+    /// In no order.
+    steps: Vec<Step>,
+    /// The dwords of `steps`.
+    known: BTreeSet<usize>,
     /// Dwords that something jumps to.
     leaders: BTreeSet<usize>,
     /// Leaders still to be followed.
     pending: Vec<usize>,
-    findings: &'a mut Vec<Finding>,
+    findings: Findings,
+    is_cut: bool,
 }
 
 impl Explorer<'_> {
@@ -248,17 +203,18 @@ impl Explorer<'_> {
         }
     }
 
-    /// Follows each dword once: it is in `steps` afterwards, or undecodable. Ends one instruction after the limit.
+    /// Follows each dword once: it is in `steps` afterwards, or undecodable, or there are too many.
     fn run(&mut self) {
-        while let Some(dword) = self.pending.pop() {
+        while let Some(dword) = self.pending.pop().filter(|_| !self.is_cut) {
             self.follow(dword);
         }
     }
 
     /// Decodes from `dword` up to where execution cannot continue, or up to known code.
     fn follow(&mut self, mut dword: usize) {
-        while !self.steps.contains_key(&dword) {
-            if self.steps.len() > STEPS_MAX {
+        while !self.known.contains(&dword) {
+            if self.steps.len() == STEPS_MAX {
+                self.is_cut = true;
                 return;
             }
             let Some(step) = self.decode(dword) else { return };
@@ -274,7 +230,8 @@ impl Explorer<'_> {
                 let remedy = "execution runs off the function: end it with s_endpgm or a return".into();
                 self.findings.push(step.finding(Rule::End, None, None, remedy));
             }
-            self.steps.insert(dword, step);
+            self.known.insert(dword);
+            self.steps.push(step);
             if !goes_on || is_last {
                 return;
             }
@@ -365,7 +322,7 @@ impl Explorer<'_> {
 }
 
 /// Finds instructions that begin inside another one. The code after the other one then begins a block of its own.
-fn overlaps(steps: &[Step], leaders: &mut BTreeSet<usize>, findings: &mut Vec<Finding>) {
+fn overlaps(steps: &[Step], leaders: &mut BTreeSet<usize>, findings: &mut Findings) {
     for pair in steps.windows(2) {
         if pair[0].end() > pair[1].dword {
             let remedy = format!("it begins inside of the instruction at dword {:#x}", pair[0].dword);
@@ -375,8 +332,8 @@ fn overlaps(steps: &[Step], leaders: &mut BTreeSet<usize>, findings: &mut Vec<Fi
     }
 }
 
-/// Cuts `steps` (in code order) into blocks. The entry's block is first.
-fn blocks(steps: &[Step], leaders: &BTreeSet<usize>, entry: &Entry) -> Vec<Block> {
+/// Cuts `steps` (in code order) into blocks. Returns the number of the entry's, too.
+fn blocks(steps: &[Step], leaders: &BTreeSet<usize>, entry: &Entry) -> (Vec<Block>, usize) {
     let mut ranges: Vec<Range<usize>> = Vec::new();
     let mut start = 0;
     for index in 0..steps.len() {
@@ -389,29 +346,30 @@ fn blocks(steps: &[Step], leaders: &BTreeSet<usize>, entry: &Entry) -> Vec<Block
             start = index + 1;
         }
     }
-    if let Some(index) = ranges.iter().position(|range| steps[range.start].dword == entry.dword) {
-        ranges.swap(0, index);
-    }
     // The step at a dword begins a block if anything but the step before it leads there.
-    let starts: BTreeMap<usize, usize> =
-        ranges.iter().enumerate().map(|(index, range)| (steps[range.start].dword, index)).collect();
-    let find = |dword: i64| usize::try_from(dword).ok().and_then(|dword| starts.get(&dword).copied());
+    let find = |dword: i64| {
+        let dword = usize::try_from(dword).ok()?;
+        ranges.binary_search_by_key(&dword, |range| steps[range.start].dword).ok()
+    };
+    let first = find(entry.dword as i64).unwrap_or(0);
     let edges = |range: &Range<usize>| {
         let last = &steps[range.end - 1];
         let next = find(last.end() as i64);
         let (target, next, kind) = match last.flow {
             Flow::Next => (None, next, Edge::Plain),
             Flow::Jump(target) => (find(target), None, Edge::Plain),
+            // To the next instruction in any case: one path.
+            Flow::Branch(target) if target == last.end() as i64 => (None, next, Edge::Plain),
             Flow::Branch(target) => (find(target), next, Edge::Plain),
-            Flow::Subroutine(target) => (find(target), next, Edge::Return(Callee::Free)),
-            Flow::Call(callee) => (None, next, Edge::Return(callee)),
+            Flow::Subroutine(target) => (find(target), next, Edge::Return),
+            Flow::Call(_) => (None, next, Edge::Return),
             Flow::Return | Flow::Leave(_) => (None, None, Edge::Plain),
-            Flow::End if entry.runs_again => return vec![(0, Edge::Again)],
+            Flow::End if entry.runs_again => return [Some((first, Edge::Again)), None],
             Flow::End => (None, None, Edge::Plain),
         };
-        let target = target.map(|block| (block, Edge::Plain));
-        target.into_iter().chain(next.map(|block| (block, kind))).collect()
+        [target.map(|block| (block, Edge::Plain)), next.map(|block| (block, kind))]
     };
-    let successors: Vec<Vec<(usize, Edge)>> = ranges.iter().map(edges).collect();
-    ranges.into_iter().zip(successors).map(|(steps, successors)| Block { steps, successors }).collect()
+    let successors: Vec<_> = ranges.iter().map(edges).collect();
+    let blocks = ranges.into_iter().zip(successors).map(|(steps, successors)| Block { steps, successors });
+    (blocks.collect(), first)
 }

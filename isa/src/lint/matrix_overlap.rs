@@ -20,7 +20,7 @@ const LAST: Opcode = Opcode::VSwmmacF3216x16x32Bf8Bf8;
 pub(super) struct MatrixOverlap;
 
 impl Analysis for MatrixOverlap {
-    /// The matrix operations not yet followed by a VALU instruction, and what they wrote: several if paths meet.
+    /// The matrix operations not yet followed by a VALU instruction, one for what each wrote: several if paths meet.
     type State = Vec<(usize, Registers)>;
 
     fn entry_state(&self) -> Self::State {
@@ -64,11 +64,16 @@ impl Analysis for MatrixOverlap {
     fn join(&self, state: &mut Self::State, other: &Self::State) -> bool {
         let before = state.len();
         for one in other {
-            if !state.contains(one) {
+            // One cause is enough, and code can bring together as many as it has matrix operations.
+            if state.iter().all(|(_, written)| *written != one.1) {
                 state.push(*one);
             }
         }
         state.len() > before
+    }
+
+    fn bytes(&self, state: &Self::State) -> usize {
+        size_of::<Self::State>() + size_of_val(&state[..])
     }
 }
 

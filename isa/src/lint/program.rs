@@ -11,7 +11,7 @@ use super::counters::Counters;
 use super::effects::REGISTER_COUNT;
 use super::entry::Entry;
 use super::exchange::Exchange;
-use super::finding::{Finding, Rule};
+use super::finding::{Finding, Findings, Rule};
 use super::graph::{Graph, Surroundings};
 use super::matrix_overlap::MatrixOverlap;
 use super::scalar_hazard::ScalarHazard;
@@ -91,19 +91,18 @@ impl<'a> Program<'a> {
                           this one alone";
             return Vec::from([Finding::at(Rule::NotAnalysed, dword, remedy.into())]);
         }
-        let mut findings = Vec::new();
-        let graph = self.graph(function, &mut findings);
+        let (graph, findings) = self.graph(function);
         solve(&graph, &function.entry, &self.changes, findings)
     }
 
-    fn graph(&self, function: &Function, findings: &mut Vec<Finding>) -> Graph {
+    fn graph(&self, function: &Function) -> (Graph, Findings) {
         let surroundings = Surroundings {
             is_function: &|dword| self.functions.contains_key(&dword),
             end: function.end,
             has_convention: true,
             has_addresses: self.has_addresses,
         };
-        Graph::build(self.code, &function.entry, &surroundings, findings)
+        Graph::build(self.code, &function.entry, &surroundings)
     }
 
     /// What each function writes, and what it calls. Functions over the limit are left out.
@@ -116,9 +115,9 @@ impl<'a> Program<'a> {
             if seen > self.code.len().saturating_mul(SHARED_MAX) {
                 break;
             }
-            let graph = self.graph(function, &mut Vec::new());
+            let (graph, _) = self.graph(function);
             seen += graph.decoded;
-            if graph.is_cut() {
+            if graph.is_cut {
                 continue;
             }
             let mut set = RegisterSet::default();
@@ -162,19 +161,16 @@ impl<'a> Program<'a> {
 pub(super) fn check_alone(code: &[u32], entry: &Entry) -> Vec<Finding> {
     let surroundings =
         Surroundings { is_function: &|_| false, end: usize::MAX, has_convention: false, has_addresses: true };
-    let mut findings = Vec::new();
-    let graph = Graph::build(code, entry, &surroundings, &mut findings);
+    let (graph, findings) = Graph::build(code, entry, &surroundings);
     solve(&graph, entry, &Changes::default(), findings)
 }
 
 /// Applies all rules to one function; findings in code order, each once.
-fn solve(graph: &Graph, entry: &Entry, changes: &Changes, mut findings: Vec<Finding>) -> Vec<Finding> {
+fn solve(graph: &Graph, entry: &Entry, changes: &Changes, mut findings: Findings) -> Vec<Finding> {
     graph.solve(&ScalarHazard { entry: *entry }, &mut findings);
     graph.solve(&Counters { is_called: entry.is_called }, &mut findings);
     graph.solve(&Exchange, &mut findings);
     graph.solve(&MatrixOverlap, &mut findings);
     graph.solve(&Unwritten { entry: *entry, changes }, &mut findings);
-    findings.sort_by_key(|finding| (finding.dword, finding.rule, finding.registers));
-    findings.dedup();
-    findings
+    findings.finish(entry.dword)
 }

@@ -10,7 +10,7 @@
 //! writes of the ordinary registers that it reads, vcc needs a wait, and nothing expires. In both modes, SOPP
 //! instructions do not age a write, and `ds_nop` ends the tracking but not an existing hazard.
 
-use super::analysis::{Analysis, Call};
+use super::analysis::{Analysis, Call, Dword};
 use super::effects::{Read, Registers, TRACKED_REGISTERS, Unit, VCC_LO, runs};
 use super::entry::Entry;
 use super::finding::{Finding, Rule};
@@ -37,7 +37,7 @@ pub(super) struct ScalarHazard {
 /// A write that a read may miss.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Write {
-    dword: usize,
+    dword: Dword,
     /// SALU instructions since the write.
     age: u8,
 }
@@ -91,7 +91,7 @@ impl State {
                 |hit| {
                     let (write, field) = missing(hit.range().start)[kind];
                     let remedy = format!("needs s_wait_alu {} between the write and this read", field.1);
-                    let cause = write.map(|write| write.dword);
+                    let cause = write.map(|write| write.dword.number());
                     report(step.finding(Rule::ScalarHazard, Some(hit), cause, remedy));
                 },
             );
@@ -114,7 +114,7 @@ impl State {
             if self.tracked >> (register / 2) & 1 == 0 {
                 continue;
             }
-            let write = Some(Write { dword, age: 0 });
+            let write = Some(Write { dword: Dword::new(dword), age: 0 });
             match unit {
                 Unit::Valu => self.valu[register] = write,
                 _ => self.salu[register] = write,
@@ -139,7 +139,7 @@ impl State {
             let last = if field == VA_SDST { VCC_LO } else { TRACKED_REGISTERS };
             let is_open = |register: usize| (first..last).contains(&register) && writes[register].is_some();
             runs(everything, is_open, |hit| {
-                let cause = writes[hit.range().start].map(|write| write.dword);
+                let cause = writes[hit.range().start].map(|write| write.dword.number());
                 let remedy = format!("needs s_wait_alu {} before this jump", field.1);
                 report(step.finding(Rule::ScalarHazard, Some(hit), cause, remedy));
             });

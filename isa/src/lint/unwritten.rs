@@ -11,7 +11,7 @@
 //! its callee writes and what is no result. A compiler may know what a callee preserves; so if the callee cannot be
 //! determined, only a call by pointer is assumed to change all that the convention allows.
 
-use super::analysis::{Analysis, Call};
+use super::analysis::{Analysis, Call, Dword};
 use super::changes::Changes;
 use super::convention::{self, SCALAR_ARGUMENTS, VECTOR_ARGUMENTS};
 use super::effects::{LDS, REGISTER_COUNT, Read, Registers, Role, SCC, Unit, VECTOR_FIRST, runs};
@@ -23,6 +23,7 @@ use crate::instruction::{LaneSelect, Operand};
 use crate::opcode::{DataType, Opcode, RegisterFile};
 use alloc::format;
 use alloc::string::String;
+use core::num::NonZeroU16;
 
 /// Codes of ttmp0 to ttmp15.
 const TRAP_TEMPORARIES: core::ops::RangeInclusive<usize> = 108..=123;
@@ -42,9 +43,20 @@ pub(super) struct Unwritten<'a> {
 /// The origin of an undefined value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Origin {
-    register: u16,
-    /// Dword of the call that left it undefined; `None` if no path has written it.
-    call: Option<u32>,
+    /// The register's number and 1: the absence of an origin then takes no room of its own.
+    register_from_1: NonZeroU16,
+    /// The call that left it undefined; `None` if no path has written it.
+    call: Option<Dword>,
+}
+
+impl Origin {
+    fn new(register: usize, call: Option<Dword>) -> Self {
+        Self { register_from_1: NonZeroU16::MIN.saturating_add(register as u16), call }
+    }
+
+    fn register(self) -> usize {
+        usize::from(self.register_from_1.get()) - 1
+    }
 }
 
 /// By register; `None` if it may be written.
@@ -54,7 +66,7 @@ impl Analysis for Unwritten<'_> {
     type State = Origins;
 
     fn entry_state(&self) -> Origins {
-        let nothing = |register| Some(Origin { register: register as u16, call: None });
+        let nothing = |register| Some(Origin::new(register, None));
         let mut origins: Origins = core::array::from_fn(nothing);
         if self.entry.is_called {
             origins[SCALAR_ARGUMENTS].fill(None);
@@ -90,8 +102,7 @@ impl Analysis for Unwritten<'_> {
                 (_, Some(_)) => !convention::is_result(register) && register != LDS,
                 (_, None) => false,
             };
-            let left = Origin { register: register as u16, call: u32::try_from(call.dword).ok() };
-            *origin = is_written.then_some(left);
+            *origin = is_written.then(|| Origin::new(register, Some(Dword::new(call.dword))));
         }
     }
 
@@ -101,7 +112,7 @@ impl Analysis for Unwritten<'_> {
                 let undefined = |register: usize| origins[register].is_some();
                 runs(read.registers, undefined, |hit| {
                     let origin = origins[hit.range().start];
-                    let cause = origin.and_then(|origin| origin.call).map(|dword| dword as usize);
+                    let cause = origin.and_then(|origin| origin.call).map(Dword::number);
                     report(step.finding(Rule::Unwritten, Some(hit), cause, remedy(hit, origin)));
                 });
                 // Reported only once.
@@ -152,8 +163,8 @@ fn remedy(hit: Registers, origin: Option<Origin>) -> String {
         Some(_) => "a call may have changed, and which is not a result: keep it elsewhere across the call",
         None => "nothing on any path has written",
     };
-    if usize::from(origin.register) != hit.range().start {
-        return format!("it is computed from {}, which {why}", Registers::new(origin.register.into(), 1));
+    if origin.register() != hit.range().start {
+        return format!("it is computed from {}, which {why}", Registers::new(origin.register(), 1));
     }
     match origin.call {
         Some(_) => {

@@ -15,7 +15,7 @@ use zrt_kmd::{Errno, Syscalls};
 
 /// A link of the topology is without atomic operations of 32 or 64 bits: bits 2 and 3 of its `flags` (kfd_crat.h,
 /// CRAT_IOLINK_FLAGS_NO_ATOMICS_32_BIT and _64_BIT).
-const LINK_WITHOUT_ATOMICS: u64 = 1 << 2 | 1 << 3;
+const LINK_WITHOUT_ATOMICS: u64 = 0b1100;
 
 pub(super) fn examine(syscalls: &dyn Syscalls) -> Vec<Finding> {
     // Before /dev/kfd is opened here.

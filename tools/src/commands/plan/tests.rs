@@ -16,8 +16,11 @@ fn the_default_model_is_planned_in_whole() {
     assert!(total > plan.weight_bytes);
     let allocated: u64 = plan.allocations.iter().filter(|one| one.heap != "host").map(|one| one.bytes).sum();
     assert_eq!(plan.vram_bytes, allocated);
+    let cards: Vec<u64> = plan.fits.iter().map(|fit| fit.vram_bytes).collect();
+    assert_eq!(cards, [34_359_738_368, 17_179_869_184]);
     let shown = text(&plan);
     assert!(shown.contains("kv_pool") && shown.contains("context 64"), "{shown}");
+    assert!(shown.contains(" of 32.00 GiB: fits") && shown.contains(" of 16.00 GiB: fits"), "{shown}");
 }
 
 /// One byte less than a plan needs is too little for it, and enough for a little less.
