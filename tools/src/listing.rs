@@ -1,13 +1,12 @@
 //! Machine code as lines of text, with labels where code jumps to.
 //!
-//! Contract: [`list`] decodes a section in one pass, each word once; a word that does not begin an instruction takes 4
-//! bytes. Names are shared: memory is a constant for each word, however long the names are and however often they are
-//! mentioned. The names of targets take at most [`TARGET_BYTES_PER_BYTE`] times the code and its labels in the text.
-//! The text is that of llvm-mc 19.
+//! Contract: [`Lines`] decodes a section in two passes, each word once in each; a word that does not begin an
+//! instruction takes 4 bytes. A line is made when it is asked for: memory is 4 bytes for a branch, however long names
+//! are and however often they are mentioned. The names of targets take at most [`TARGET_BYTES_PER_BYTE`] times the code
+//! and its labels in the text. The text is that of llvm-mc 19.
 
 use crate::machine_code::{Name, Section};
 use serde::Serialize;
-use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 use zrt_isa::resources::WaveSize;
 use zrt_isa::{DecodeError, Instruction, Opcode, decode_for};
@@ -57,56 +56,82 @@ pub fn instruction_text(
     }
 }
 
-/// The lines of a section.
-pub fn list(section: &Section) -> Vec<Line> {
-    let words = &section.words;
-    let (mut lines, mut jumps) = (Vec::new(), Vec::new());
-    let mut at = 0;
-    while at < words.len() {
-        let wave_size = section.wave_size(at);
-        let decoded = decode_for(&words[at..], wave_size);
-        let (text, count) = instruction_text(&words[at..], &decoded, wave_size);
-        let target = decoded.ok().and_then(|one| target(&one, at));
-        jumps.extend(target.map(|target| (lines.len(), target)));
-        lines.push(Line {
-            offset: section.address_of(at),
-            labels: section.symbols.get(&at).cloned().unwrap_or_default(),
-            words: words[at..].iter().take(count).map(|word| format!("{word:08x}")).collect(),
-            text,
-            target: None,
-            source: section.source(at).map(|(file, line)| (file.clone(), line)),
-        });
-        at += count.max(1);
-    }
-    say_targets(section, &mut lines, &jumps);
-    lines
+/// The lines of a section, in the order of its code.
+#[derive(Clone, Debug)]
+pub struct Lines<'a> {
+    section: &'a Section,
+    /// Where jumps go that has no name of the file, ascending.
+    targets: Vec<u32>,
+    /// The dword of the next line.
+    at: usize,
+    /// What is left for the names of targets.
+    bytes_left: usize,
 }
 
-/// Says where jumps (a line's index and the dword) go, and labels the places that have no name of the file.
-fn say_targets(section: &Section, lines: &mut [Line], jumps: &[(usize, usize)]) {
-    let is_local = |target: &usize| *target < section.words.len() && !section.symbols.contains_key(target);
-    let targets = jumps.iter().map(|(_, target)| *target).filter(is_local);
-    let label = |target| (target, Name::from(format!("L_{:04x}", section.address_of(target))));
-    let local: BTreeMap<usize, Name> = targets.map(label).collect();
-    let mut at = 0;
-    for line in &mut *lines {
-        line.labels.extend(local.get(&at).cloned());
-        at += line.words.len();
+impl Lines<'_> {
+    /// All lines of a section.
+    pub fn of(section: &Section) -> Lines<'_> {
+        let words = &section.words;
+        let is_local = |target: &usize| *target < words.len() && !section.symbols.contains_key(target);
+        let mut targets = Vec::new();
+        let mut at = 0;
+        while at < words.len() {
+            let decoded = decode_for(&words[at..], section.wave_size(at)).ok();
+            let target = decoded.as_ref().and_then(|one| target(one, at)).filter(is_local);
+            targets.extend(target.and_then(|target| u32::try_from(target).ok()));
+            at += decoded.map_or(1, |one| usize::from(one.dword_count).max(1));
+        }
+        targets.sort_unstable();
+        targets.dedup();
+        let labels_bytes: usize = section.symbols.values().flatten().map(|name| name.len()).sum();
+        let bytes_left = TARGET_BYTES_PER_BYTE * (4 * words.len() + labels_bytes);
+        Lines { section, targets, at: 0, bytes_left }
     }
-    let labels_bytes: usize = section.symbols.values().flatten().map(|name| name.len()).sum();
-    let mut bytes_left = TARGET_BYTES_PER_BYTE * (4 * section.words.len() + labels_bytes);
-    for (line, target) in jumps {
-        let known = local.get(target).or_else(|| section.symbols.get(target)?.first());
-        let address = section.address_of(*target);
-        let name = match known {
-            _ if *target >= section.words.len() => format!("{address:#x}, outside of the code").into(),
-            Some(name) if name.len() <= bytes_left => {
-                bytes_left -= name.len();
-                name.clone()
+
+    /// The label of a place that has no name of the file; `None` if no jump goes there.
+    fn local_label(&self, dword: usize) -> Option<Name> {
+        self.targets.binary_search(&u32::try_from(dword).ok()?).ok()?;
+        Some(format!("L_{:04x}", self.section.address_of(dword)).into())
+    }
+
+    /// What is said of the place that a jump goes to.
+    fn target_name(&mut self, dword: usize) -> Name {
+        let (section, address) = (self.section, self.section.address_of(dword));
+        if dword >= section.words.len() {
+            return format!("{address:#x}, outside of the code").into();
+        }
+        let named = || section.symbols.get(&dword)?.first().cloned();
+        match self.local_label(dword).or_else(named) {
+            Some(name) if name.len() <= self.bytes_left => {
+                self.bytes_left -= name.len();
+                name
             }
             _ => format!("{address:#x}").into(),
-        };
-        lines[*line].target = Some(name);
+        }
+    }
+}
+
+impl Iterator for Lines<'_> {
+    type Item = Line;
+
+    fn next(&mut self) -> Option<Line> {
+        let (section, at) = (self.section, self.at);
+        let words = section.words.get(at..).filter(|words| !words.is_empty())?;
+        let wave_size = section.wave_size(at);
+        let decoded = decode_for(words, wave_size);
+        let (text, count) = instruction_text(words, &decoded, wave_size);
+        let mut labels = section.symbols.get(&at).cloned().unwrap_or_default();
+        labels.extend(self.local_label(at));
+        let target = decoded.ok().and_then(|one| target(&one, at));
+        self.at += count.max(1);
+        Some(Line {
+            offset: section.address_of(at),
+            labels,
+            words: words.iter().take(count).map(|word| format!("{word:08x}")).collect(),
+            text,
+            target: target.map(|target| self.target_name(target)),
+            source: section.source(at).map(|(file, line)| (file.clone(), line)),
+        })
     }
 }
 
@@ -128,28 +153,28 @@ fn target(instruction: &Instruction, dword: usize) -> Option<usize> {
     if jumps { (dword + 1).checked_add_signed(distance) } else { None }
 }
 
-/// Lines as a person reads them.
-pub struct Listing<'a>(pub &'a [Line]);
+/// The lines of a section as a person reads them.
+pub struct Listing<'a>(pub &'a Section);
 
 impl fmt::Display for Listing<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut source = &None;
-        for line in self.0 {
+        let mut source = None;
+        for line in Lines::of(self.0) {
             for label in &line.labels {
                 writeln!(out, "{label}:")?;
             }
-            if &line.source != source
+            if line.source != source
                 && let Some((file, number)) = &line.source
             {
                 writeln!(out, "; {file}:{number}")?;
             }
-            source = &line.source;
             let words = line.words.join(" ");
             write!(out, "{:06x}  {words:<WORDS_WIDTH$}  {}", line.offset, line.text)?;
             if let Some(target) = &line.target {
                 write!(out, "  ; {target}")?;
             }
             out.write_char('\n')?;
+            source = line.source;
         }
         Ok(())
     }
@@ -159,6 +184,7 @@ impl fmt::Display for Listing<'_> {
 mod tests {
     use super::*;
     use crate::machine_code::SourceLines;
+    use std::collections::BTreeMap;
     use zrt_loader::LineRow;
 
     fn section(words: &[u32]) -> Section {
@@ -171,7 +197,7 @@ mod tests {
         };
         let rows = [(0, 3), (4, 4)].map(|(offset, line)| LineRow { offset, file: 0, line }).to_vec();
         Section {
-            name: String::new(),
+            name: Name::default(),
             address: 0,
             words: words.to_vec(),
             symbols: BTreeMap::from([(0, vec!["nothing".into()])]),
@@ -181,6 +207,10 @@ mod tests {
             is_linked: true,
             lines: vec![SourceLines::new(vec!["nothing.s".into()], rows)],
         }
+    }
+
+    fn list(section: &Section) -> Vec<Line> {
+        Lines::of(section).collect()
     }
 
     #[test]
@@ -198,7 +228,7 @@ L_0004:
 000010  bfa0fffb                    s_branch 65531  ; nothing
 000014  ffffffff                    .long 0xffffffff
 ";
-        assert_eq!(Listing(&list(&code)).to_string(), expected);
+        assert_eq!(Listing(&code).to_string(), expected);
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! Lines of source files, by the names that line tables have for them.
 //!
 //! Contract: a name is looked for from the current folder, then from the folder of the code. Only regular files are
-//! read, at most `FILES_MAX` of them and none of more than `FILE_BYTES_MAX` bytes: names come from outside. A line is
-//! returned without surrounding blanks and control characters, and cut after `LINE_CHARACTERS_MAX`. Each file is read
-//! once.
+//! read, at most `FILES_MAX` of them, none of more than `FILE_BYTES_MAX` bytes and no more once they have
+//! `ALL_BYTES_MAX` together: names come from outside. A line is returned without surrounding blanks and control
+//! characters, and cut after `LINE_CHARACTERS_MAX`. Each file is read once; a line is found at once, wherever it is.
 
 use crate::bounded_read;
 use crate::launch::{LaunchError, Unfinished};
@@ -14,6 +14,8 @@ use zrt_device::Place;
 
 /// Largest source file that is read, in bytes.
 const FILE_BYTES_MAX: u64 = 4 << 20;
+/// Bytes of all source files after which no more are read.
+const ALL_BYTES_MAX: usize = 16_777_216;
 /// Maximum number of source files that are read.
 const FILES_MAX: usize = 64;
 /// Longest line that is returned, in characters.
@@ -25,26 +27,52 @@ pub struct SourceText {
     /// The folder of the code.
     folder: PathBuf,
     /// Each requested file; `None` if it cannot be read.
-    files: HashMap<String, Option<String>>,
+    files: HashMap<String, Option<Source>>,
+    /// The bytes of all.
+    bytes: usize,
+}
+
+/// The text of a file.
+#[derive(Debug)]
+struct Source {
+    text: String,
+    /// Where each line begins. A text has at most three times [`FILE_BYTES_MAX`] bytes.
+    starts: Vec<u32>,
+}
+
+impl Source {
+    fn new(text: String) -> Source {
+        let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at as u32 + 1);
+        let starts = std::iter::once(0).chain(ends).collect();
+        Source { text, starts }
+    }
+
+    /// A line, counted from 1, with its end.
+    fn line(&self, number: u32) -> Option<&str> {
+        let start = *self.starts.get((number as usize).checked_sub(1)?)?;
+        let rest = self.text.get(start as usize..)?;
+        rest.split_inclusive('\n').next()
+    }
 }
 
 impl SourceText {
     /// The sources of the code in a file.
     pub fn of(code: &Path) -> SourceText {
-        SourceText { folder: code.parent().unwrap_or(Path::new("")).to_owned(), files: HashMap::new() }
+        let folder = code.parent().unwrap_or(Path::new("")).to_owned();
+        SourceText { folder, ..SourceText::default() }
     }
 
     /// A line, counted from 1; `None` if the file cannot be read, has no such line, or the line is blank.
     pub fn line(&mut self, file: &str, line: u32) -> Option<String> {
         if !self.files.contains_key(file) {
-            if self.files.len() == FILES_MAX {
+            if self.files.len() == FILES_MAX || self.bytes >= ALL_BYTES_MAX {
                 return None;
             }
             let text = read(Path::new(file)).or_else(|| read(&self.folder.join(file)));
-            self.files.insert(file.to_owned(), text);
+            self.bytes += text.as_ref().map_or(0, String::len);
+            self.files.insert(file.to_owned(), text.map(Source::new));
         }
-        let text = self.files.get(file)?.as_ref()?;
-        let line = text.lines().nth((line as usize).checked_sub(1)?)?.trim();
+        let line = self.files.get(file)?.as_ref()?.line(line)?.trim();
         let shown = line.chars().map(|one| if one.is_control() { ' ' } else { one });
         (!line.is_empty()).then(|| shown.take(LINE_CHARACTERS_MAX).collect())
     }
@@ -105,6 +133,33 @@ mod tests {
         (0..FILES_MAX).for_each(|index| assert_eq!(text.line(&format!("{index}"), 1), None));
         assert_eq!(text.files.len(), FILES_MAX);
         assert_eq!(text.line("k.c", 1).as_deref(), Some("int a;"), "it was read before");
+    }
+
+    /// Bytes that are not UTF-8 become three each.
+    #[test]
+    fn no_more_files_are_read_after_16_mebibytes() {
+        let folder = zrt_needs::TemporaryFolder::new("source-text-bytes");
+        let name = |index: usize| format!("{index}.c");
+        for (index, bytes) in [4 << 20, 4 << 20, (4 << 20) - 1, 1, 4].into_iter().enumerate() {
+            let byte = if index == 0 { 0xff } else { b'x' };
+            std::fs::write(folder.join(name(index)), vec![byte; bytes]).unwrap();
+        }
+        let read = |order: &[usize]| {
+            let mut text = SourceText::of(&folder.join("k.co"));
+            order.iter().map(|index| text.line(&name(*index), 1).is_some()).collect::<Vec<_>>()
+        };
+        assert_eq!(read(&[0, 2, 4, 1, 0]), [true, true, true, false, true]);
+        assert_eq!(read(&[0, 2, 3, 4]), [true, true, true, false]);
+    }
+
+    /// Lines are told apart wherever they are, and their ends are no part of them.
+    #[test]
+    fn a_line_is_found_by_where_it_begins() {
+        let source = Source::new("a\n\nbc\r\nd".to_owned());
+        let lines = [0, 1, 2, 3, 4, 5].map(|number| source.line(number));
+        assert_eq!(lines, [None, Some("a\n"), Some("\n"), Some("bc\r\n"), Some("d"), None]);
+        let ended = Source::new("a\n".to_owned());
+        assert_eq!([1, 2, 3].map(|number| ended.line(number)), [Some("a\n"), None, None]);
     }
 
     /// Both places of a finding, and the wave that a fault stopped.

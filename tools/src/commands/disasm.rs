@@ -3,10 +3,11 @@
 use super::{WaveChoice, write_document, write_text};
 use crate::byte_lines;
 use crate::error::ToolError;
-use crate::listing::{Line, Listing, instruction_text, list};
+use crate::listing::{Line, Lines, Listing, instruction_text};
 use crate::machine_code::{Format, MachineCode, Section};
 use clap::Args;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
+use std::fmt::{self, Write as _};
 use std::io::{BufRead, Write};
 use std::path::Path;
 use zrt_isa::decode_like_llvm;
@@ -85,27 +86,44 @@ struct Code<'a> {
 #[derive(Serialize)]
 struct CodeSection<'a> {
     name: &'a str,
-    lines: Vec<Line>,
+    #[serde(serialize_with = "all")]
+    lines: Lines<'a>,
+}
+
+/// One line after the other, of which none is kept.
+fn all<S: Serializer>(lines: &Lines<'_>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(lines.clone())
 }
 
 fn file(name: &str, wave_size: Option<WaveSize>, json: bool) -> Result<(), ToolError> {
     let mut text = String::new();
     let code = read(name, wave_size, |kernel| text = header(kernel))?;
     if json {
-        let sections = code.sections.iter().map(|one| CodeSection { name: &one.name, lines: list(one) });
-        return write_document(&Code { format: code.format, sections: sections.collect() });
+        fn section(one: &Section) -> CodeSection<'_> {
+            CodeSection { name: &one.name, lines: Lines::of(one) }
+        }
+        let sections = code.sections.iter().map(section).collect();
+        return write_document(&Code { format: code.format, sections });
     }
-    text += &code.sections.iter().map(section_text).collect::<Vec<_>>().join("\n");
-    write_text(&text)
+    write_text(&format_args!("{text}{}", Sections(&code.sections)))
 }
 
-/// The listing of a section, under its name.
-fn section_text(section: &Section) -> String {
-    let heading = match section.name.as_str() {
-        "" => String::new(),
-        name => format!("section {name}\n"),
-    };
-    format!("{heading}{}", Listing(&list(section)))
+/// The listings of sections, each under its name.
+struct Sections<'a>(&'a [Section]);
+
+impl fmt::Display for Sections<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, section) in self.0.iter().enumerate() {
+            if index > 0 {
+                formatter.write_char('\n')?;
+            }
+            if !section.name.is_empty() {
+                writeln!(formatter, "section {}", section.name)?;
+            }
+            write!(formatter, "{}", Listing(section))?;
+        }
+        Ok(())
+    }
 }
 
 /// The code of a kernel inside the program, or of a file. `wave_size`, if given, overrides what is said there. `see`
@@ -166,7 +184,7 @@ mod tests {
         assert_eq!(catalogue().unwrap().lines().count(), zrt_asm::KERNELS.len());
         for (name, _) in zrt_asm::KERNELS {
             let code = read(name, None, |_| ()).unwrap();
-            let text = Listing(&list(&code.sections[0])).to_string();
+            let text = Listing(&code.sections[0]).to_string();
             assert!(!text.contains(".long"), "{name}:\n{text}");
             assert!(text.starts_with(&format!("{name}:\n")) && text.contains("s_endpgm"), "{name}:\n{text}");
         }

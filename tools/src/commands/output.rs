@@ -4,7 +4,8 @@
 
 use crate::error::ToolError;
 use serde::Serialize;
-use std::io::Write;
+use std::fmt::Display;
+use std::io::{BufWriter, Write};
 
 /// Version of the documents: removing a field or changing its meaning makes a new one; adding fields does not.
 pub(super) const DOCUMENT_VERSION: u32 = 1;
@@ -19,7 +20,7 @@ struct Document<'a, T: Serialize> {
 
 /// Writes a value as JSON on one line.
 pub fn write_json(value: &impl Serialize) -> Result<(), ToolError> {
-    let mut output = std::io::stdout().lock();
+    let mut output = BufWriter::new(std::io::stdout().lock());
     serde_json::to_writer(&mut output, value)?;
     writeln!(output)?;
     Ok(output.flush()?)
@@ -30,9 +31,9 @@ pub fn write_document(content: &impl Serialize) -> Result<(), ToolError> {
     write_json(&Document { version: DOCUMENT_VERSION, content })
 }
 
-/// Writes text.
-pub fn write_text(text: &str) -> Result<(), ToolError> {
-    let mut output = std::io::stdout().lock();
-    output.write_all(text.as_bytes())?;
+/// Writes text as it is made.
+pub fn write_text(text: &(impl Display + ?Sized)) -> Result<(), ToolError> {
+    let mut output = BufWriter::new(std::io::stdout().lock());
+    write!(output, "{text}")?;
     Ok(output.flush()?)
 }

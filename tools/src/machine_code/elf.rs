@@ -86,7 +86,7 @@ impl Place<'_> {
         let properties =
             u16::from_le_bytes([descriptor[DESCRIPTOR_PROPERTIES], descriptor[DESCRIPTOR_PROPERTIES + 1]]);
         Entry {
-            name: self.symbol.name.to_owned(),
+            name: self.symbol.name.into(),
             dword: self.dword,
             end: self.end(section_dwords),
             wave_size: match properties & PROPERTY_WAVE32 {
@@ -102,7 +102,7 @@ impl Place<'_> {
 impl<'data> Reader<'data> {
     fn section(&self, code: &CodeSection<'data>, lines: Option<&LoadedLines>) -> Section {
         let mut section = Section {
-            name: code.name.to_owned(),
+            name: code.name.into(),
             address: code.address,
             words: words(code.data),
             symbols: exact(|| self.labels(code)).into_iter().collect(),
@@ -115,7 +115,7 @@ impl<'data> Reader<'data> {
         section.functions = exact(|| self.functions(code, &section.symbols)).into_iter().collect();
         section.entries = exact(|| self.kernels(code));
         section.called = exact(|| self.called(code, &section));
-        let kernels = section.entries.iter().map(|entry| (entry.name.as_str(), entry.dword));
+        let kernels = section.entries.iter().map(|entry| (&*entry.name, entry.dword));
         section.lines = lines.and_then(|lines| lines.of_section(kernels)).into_iter().collect();
         section
     }
@@ -164,7 +164,7 @@ impl<'data> Reader<'data> {
             let places = || group.iter().filter_map(|number| self.place(dword, *number));
             let is_kernel = places().any(|place| place.descriptor.is_some());
             let place = places().find(|place| place.symbol.is_function && place.symbol.bytes > 0)?;
-            let name = place.symbol.name.to_owned();
+            let name = place.symbol.name.into();
             let (end, wave_size) = (place.end(code.dwords()), section.wave_size(dword));
             (!is_kernel).then_some(Entry { name, dword, end, wave_size, user_sgprs: 0 })
         })

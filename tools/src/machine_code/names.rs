@@ -11,7 +11,7 @@ use std::sync::Arc;
 use zrt_loader::{SYMBOL_BYTES_MAX, SYMBOLS_BYTES_MORE};
 
 /// A name that many places share.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Name(Arc<str>);
 
 impl From<&str> for Name {

@@ -38,7 +38,7 @@ fn section(changes: &[(usize, u32)]) -> Section {
 }
 
 fn entry_of(name: &str, dwords: Range<usize>, wave_size: WaveSize, user_sgprs: u8) -> Entry {
-    Entry { name: name.to_owned(), dword: dwords.start, end: dwords.end, wave_size, user_sgprs }
+    Entry { name: name.into(), dword: dwords.start, end: dwords.end, wave_size, user_sgprs }
 }
 
 fn error(bytes: &[u8]) -> String {
@@ -49,7 +49,7 @@ fn error(bytes: &[u8]) -> String {
 fn an_object_has_its_kernel_and_its_labels() {
     let names = |list: &[&str]| list.iter().map(|name| Name::from(*name)).collect::<Vec<_>>();
     let expected = Section {
-        name: ".text".to_owned(),
+        name: ".text".into(),
         address: 0,
         words: DOUBLE_OBJECT[0x40..0x4d].to_vec(),
         symbols: BTreeMap::from([(0, names(&["double"])), (12, names(&["done"]))]),
@@ -108,10 +108,9 @@ fn places_count_from_the_sections_address() {
     let found = section(&moved);
     assert_eq!((found.address, found.entries[0].dword), (0x1000, 4));
     assert_eq!(found.symbols.keys().collect::<Vec<_>>(), [&4, &12]);
-    assert_eq!(found.place(12), CodePlace { function: "double".to_owned(), offset: 0x20, address: 0x1030 });
-    assert_eq!(found.place(12).to_string(), "double+0x20");
+    assert_eq!(found.place(12), CodePlace { function: "double".into(), offset: 0x20, address: 0x1030 });
     // Before the first function places count from the section's start.
-    assert_eq!(found.place(3), CodePlace { function: ".text".to_owned(), offset: 12, address: 0x100c });
+    assert_eq!(found.place(3), CodePlace { function: ".text".into(), offset: 12, address: 0x100c });
     let before = section(&[(TEXT[1], 0x1000), (DONE[1], 0x1004)]);
     assert_eq!(before.symbols.keys().collect::<Vec<_>>(), [&1]);
     assert!(before.entries.is_empty());
@@ -212,7 +211,7 @@ fn bytes_of(words: &[u32]) -> Vec<u8> {
 fn raw_words_are_one_kernel_without_a_name() {
     let code = MachineCode::parse(&bytes_of(&RAW), WaveSize::Wave64).unwrap();
     let expected = Section {
-        name: String::new(),
+        name: Name::default(),
         address: 0,
         words: RAW.to_vec(),
         symbols: BTreeMap::new(),
@@ -224,7 +223,8 @@ fn raw_words_are_one_kernel_without_a_name() {
     };
     assert_eq!(code, MachineCode { format: Format::Raw, sections: vec![expected] });
     // It has the name under which it is launched.
-    assert_eq!(code.sections[0].place(5).to_string(), "raw+0x14");
+    let place = CodePlace { function: "raw".into(), offset: 0x14, address: 0x14 };
+    assert_eq!(code.sections[0].place(5), place);
 }
 
 #[test]
@@ -260,7 +260,7 @@ fn a_container_has_its_kernel_and_its_lines() {
     assert_eq!((code.format, section.words.len(), section.is_linked), (Format::Zrt, 80, true));
     assert_eq!(section.entries, [entry_of("k", 64..80, WaveSize::Wave32, 5)]);
     assert_eq!(section.symbols, BTreeMap::from([(64, vec!["k".into()])]));
-    assert_eq!(section.place(66).to_string(), "k+0x8");
+    assert_eq!(section.place(66), CodePlace { function: "k".into(), offset: 8, address: 0x108 });
     // A line of a file that is not there has none.
     let lines = [0, 65, 66, 68].map(|dword| section.source_line(dword));
     assert_eq!(lines, [Some(("b.s", 3)), Some(("b.s", 3)), None, Some(("a.s", 4))]);

@@ -8,7 +8,7 @@ mod report;
 use super::{WaveChoice, disasm, write_document, write_text};
 use crate::commands::error_document::ErrorReport;
 use crate::error::ToolError;
-use crate::machine_code::{Entry, Format, MachineCode, Section};
+use crate::machine_code::{Entry, Format, MachineCode, Name, Section};
 use crate::source_text::SourceText;
 use crate::suppression::{Filter, SilenceOptions};
 use clap::Args;
@@ -65,7 +65,7 @@ pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
     if arguments.json {
         write_document(&report)?;
     } else {
-        write_text(&report.to_string())?;
+        write_text(&report)?;
     }
     match failed {
         Some(error) => Err(ToolError::Told(Box::new(error))),
@@ -89,13 +89,14 @@ fn examine(
     let is_strict = is_strict(arguments.strict, code.format);
     let mut sources = SourceText::of(Path::new(file));
     let mut row = FileReport::new(file);
+    let file_name = Name::from(file);
     let mut findings = Vec::new();
     for section in &code.sections {
         // A file that is not ELF has no functions, and calls of its own kind.
         let program = (code.format == Format::Elf).then(|| program(section, is_strict));
         let wanted = arguments.kernel.as_ref().map(|name| {
             let all = section.entries.iter().chain(&section.called);
-            let named = all.filter(|entry| entry.name == *name).map(|entry| entry.dword);
+            let named = all.filter(|entry| *entry.name == **name).map(|entry| entry.dword);
             match &program {
                 Some(program) => program.reached_from(named),
                 None => named.collect(),
@@ -108,14 +109,15 @@ fn examine(
                 Some(program) => program.check(entry.dword),
                 None => lint::check_entry(&section.words, &launch(entry, false, is_strict)),
             };
-            findings
-                .extend(found.into_iter().map(|one| Finding::new(file, section, entry, one, &mut sources)));
+            findings.extend(
+                found.into_iter().map(|one| Finding::new(&file_name, section, entry, one, &mut sources)),
+            );
         }
         let Some(program) = program else { continue };
         for entry in section.called.iter().filter(is_wanted) {
             row.functions += 1;
             let found = program.check(entry.dword).into_iter();
-            findings.extend(found.map(|one| Finding::new(file, section, entry, one, &mut sources)));
+            findings.extend(found.map(|one| Finding::new(&file_name, section, entry, one, &mut sources)));
         }
     }
     if row.kernels + row.functions == 0 {
@@ -147,7 +149,7 @@ fn no_file(error: ToolError) -> ToolError {
 
 fn no_kernel(file: &str, name: Option<&String>, code: &MachineCode) -> ToolError {
     let entries = code.sections.iter().flat_map(|section| section.entries.iter().chain(&section.called));
-    let kernels = entries.map(|entry| entry.name.as_str()).collect::<Vec<_>>().join(", ");
+    let kernels = entries.map(|entry| &*entry.name).collect::<Vec<_>>().join(", ");
     ToolError::NoKernel { path: file.to_owned(), name: name.cloned(), kernels }
 }
 
@@ -203,7 +205,7 @@ mod tests {
 
     fn section(words: &[u32]) -> Section {
         Section {
-            name: String::new(),
+            name: Name::default(),
             address: 0,
             words: words.to_vec(),
             symbols: BTreeMap::new(),

@@ -1,21 +1,25 @@
 //! The report of `zrt lint`, as text or as one JSON document (`docs/lint.schema.json`).
 
 use crate::commands::error_document::ErrorReport;
-use crate::machine_code::{CodePlace, Entry, Section};
+use crate::machine_code::{CodePlace, Entry, Name, Section};
 use crate::source_text::SourceText;
 use crate::suppression::{Silenced, Subject};
 use crate::table::{Alignment, Table};
 use serde::Serialize;
+use std::borrow::Cow;
 use std::fmt;
 use zrt_isa::lint;
+
+/// Characters of a name that the text shows; the document has all. A file can give one long name to many places.
+const NAME_CHARACTERS_MAX: usize = 256;
 
 /// One broken rule at one instruction.
 #[derive(Debug, Serialize)]
 pub(super) struct Finding {
-    file: String,
+    file: Name,
     pub(super) rule: &'static str,
     /// The kernel or function that was checked.
-    kernel: String,
+    kernel: Name,
     #[serde(flatten)]
     place: CodePlace,
     instruction: String,
@@ -23,7 +27,7 @@ pub(super) struct Finding {
     /// The instruction that it collides with.
     cause: Option<CodePlace>,
     remedy: String,
-    source: Option<(String, u32)>,
+    source: Option<(Name, u32)>,
     /// The text of that line, if the file can be read.
     source_text: Option<String>,
 }
@@ -66,15 +70,15 @@ pub(super) struct Report {
 impl Finding {
     /// A finding of the lint in the function `entry` of a section.
     pub(super) fn new(
-        file: &str,
+        file: &Name,
         section: &Section,
         entry: &Entry,
         found: lint::Finding,
         sources: &mut SourceText,
     ) -> Finding {
-        let source = section.source_line(found.dword);
+        let source = section.source(found.dword);
         Finding {
-            file: file.to_owned(),
+            file: file.clone(),
             rule: found.rule.name(),
             kernel: entry.name.clone(),
             place: section.place(found.dword),
@@ -82,7 +86,7 @@ impl Finding {
             registers: found.registers.map(|registers| registers.to_string()),
             cause: found.cause.map(|dword| section.place(dword)),
             remedy: found.remedy,
-            source: source.map(|(file, line)| (file.to_owned(), line)),
+            source: source.map(|(file, line)| (file.clone(), line)),
             source_text: source.and_then(|(file, line)| sources.line(file, line)),
         }
     }
@@ -94,22 +98,31 @@ impl Finding {
             function: &self.place.function,
             offset: Some(self.place.offset),
             instruction: &self.instruction,
-            source: self.source.as_ref().map(|(file, line)| (file.as_str(), *line)),
+            source: self.source.as_ref().map(|(file, line)| (&**file, *line)),
         }
     }
 
     fn cells(&self) -> Vec<String> {
-        let cause = self.cause.as_ref().map(|cause| format!(" (from {cause})")).unwrap_or_default();
+        let place = |place: &CodePlace| format!("{}+{:#x}", shown(&place.function), place.offset);
+        let cause = self.cause.as_ref().map(|cause| format!(" (from {})", place(cause))).unwrap_or_default();
         let text = self.source_text.as_ref().map(|text| format!("  {text}")).unwrap_or_default();
-        let source = self.source.as_ref().map(|(file, line)| format!("{file}:{line}{text}"));
+        let source = self.source.as_ref().map(|(file, line)| format!("{}:{line}{text}", shown(file)));
         vec![
             self.rule.to_owned(),
-            self.place.to_string(),
+            place(&self.place),
             self.instruction.clone(),
             self.registers.clone().unwrap_or_default(),
             format!("{}{cause}", self.remedy),
             source.unwrap_or_default(),
         ]
+    }
+}
+
+/// A name, cut if it is longer than a person reads.
+fn shown(name: &str) -> Cow<'_, str> {
+    match name.char_indices().nth(NAME_CHARACTERS_MAX) {
+        Some((end, _)) => Cow::Owned(format!("{}…", &name[..end])),
+        None => Cow::Borrowed(name),
     }
 }
 
@@ -174,7 +187,8 @@ impl fmt::Display for Report {
         let is_one = self.files.len() < 2;
         let headings = ["rule", "place", "instruction", "registers", "remedy", "source"];
         for file in &self.files {
-            let findings: Vec<&Finding> = self.findings.iter().filter(|one| one.file == file.file).collect();
+            let findings: Vec<&Finding> =
+                self.findings.iter().filter(|one| *one.file == *file.file).collect();
             let summaries = self.summaries.iter().filter(|one| one.file == file.file);
             let summaries: Vec<&Summary> = summaries.collect();
             let is_silent = findings.is_empty() && summaries.is_empty() && file.error.is_none();
@@ -218,18 +232,18 @@ mod tests {
     use super::*;
 
     fn place(function: &str, offset: u64) -> CodePlace {
-        CodePlace { function: function.to_owned(), offset, address: offset }
+        CodePlace { function: function.into(), offset, address: offset }
     }
 
     fn finding(file: &str, cause: Option<CodePlace>, source_text: Option<&str>) -> Finding {
         Finding {
-            file: file.to_owned(),
+            file: file.into(),
             rule: "hazard",
-            kernel: "k".to_owned(),
+            kernel: "k".into(),
             place: place("k", 8),
             instruction: "s_nop 0".to_owned(),
             registers: cause.as_ref().map(|_| "s0".to_owned()),
-            source: source_text.map(|_| ("k.c".to_owned(), 3)),
+            source: source_text.map(|_| ("k.c".into(), 3)),
             source_text: source_text.map(str::to_owned),
             cause,
             remedy: "wait".to_owned(),
@@ -267,6 +281,23 @@ mod tests {
             (clean.to_string().as_str(), clean.is_clean()),
             ("2 kernels, 1 function, 0 findings\n", true)
         );
+    }
+
+    #[test]
+    fn long_names_are_cut_in_the_text_alone() {
+        let [whole, long] = [256, 257].map(|characters| "é".repeat(characters));
+        let cells = |name: &str| {
+            let mut found = finding("a.o", Some(place(name, 4)), Some("x"));
+            (found.place.function, found.source) = (name.into(), Some((name.into(), 3)));
+            (found.cells(), serde_json::to_value(&found).unwrap()["function"] == name)
+        };
+        let expected = |name: &str| {
+            let [place, remedy, source] =
+                [format!("{name}+0x8"), format!("wait (from {name}+0x4)"), format!("{name}:3  x")];
+            vec!["hazard".to_owned(), place, "s_nop 0".to_owned(), "s0".to_owned(), remedy, source]
+        };
+        assert_eq!(cells(&whole), (expected(&whole), true));
+        assert_eq!(cells(&long), (expected(&format!("{whole}…")), true));
     }
 
     /// Of several files each that has something to say is named, and a table has all of them.

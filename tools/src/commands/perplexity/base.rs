@@ -17,8 +17,8 @@ const MAGIC: &[u8; 8] = b"zrtbase1";
 const HEAD_BYTES: usize = 16;
 /// Maximum number of probabilities that are kept of a pass: 512 MiB.
 pub const PROBABILITIES_MAX: u64 = 1 << 27;
-/// Bytes of the longest base: as many tokens as there can be probabilities, because a vocabulary has at least one.
-const BYTES_MAX: u64 = HEAD_BYTES as u64 + 8 * PROBABILITIES_MAX;
+/// Bytes of the longest base: 16 and 8 for each probability, because a vocabulary has at least one token.
+const BYTES_MAX: u64 = 1_073_741_840;
 /// A log-probability is computed in f64 and rounded, so one of 1 may come out slightly above 0.
 const LOG_PROBABILITY_MAX: f32 = 1e-3;
 
@@ -98,6 +98,18 @@ mod tests {
         let base = read(&path).expect("as written");
         assert_eq!((base.text, base.expectations.vocabulary()), (vec![7, 1, 2], 3));
         assert_eq!(base.expectations.log_probabilities(), numbers);
+    }
+
+    /// The file has no bytes of its own on the disk.
+    #[test]
+    fn a_longer_file_than_any_base_is_not_read() {
+        let folder = zrt_needs::TemporaryFolder::new("base-long");
+        let path = folder.join("base");
+        let longest = HEAD_BYTES as u64 + 8 * PROBABILITIES_MAX;
+        std::fs::File::create(&path).expect("created").set_len(longest + 1).expect("sparse");
+        let error = read(&path).map(|_| ()).expect_err("too long");
+        let told = std::error::Error::source(&error).map(ToString::to_string);
+        assert_eq!(told, Some(format!("it has more than {longest} bytes")));
     }
 
     #[test]

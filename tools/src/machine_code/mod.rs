@@ -14,7 +14,6 @@ mod symbols;
 
 use crate::bounded_read::{self, ReadError};
 use std::collections::BTreeMap;
-use std::fmt;
 use std::path::Path;
 use thiserror::Error;
 use zrt_isa::resources::WaveSize;
@@ -149,7 +148,7 @@ pub enum Format {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// The kernel's name; empty for raw code.
-    pub name: String,
+    pub name: Name,
     /// Dword of its first instruction in the section.
     pub dword: usize,
     /// Dword after its last one, if the file says; else the section's end.
@@ -164,7 +163,7 @@ pub struct Entry {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Section {
     /// Name; empty for raw code.
-    pub name: String,
+    pub name: Name,
     /// Address of the first word in the file's own counting, in bytes.
     pub address: u64,
     /// The code; bytes after the last whole word are left out.
@@ -187,17 +186,11 @@ pub struct Section {
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct CodePlace {
     /// The kernel or function that it is in.
-    pub function: String,
+    pub function: Name,
     /// Bytes from that one's first instruction.
     pub offset: u64,
     /// Address in the file's counting, in bytes.
     pub address: u64,
-}
-
-impl fmt::Display for CodePlace {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}+{:#x}", self.function, self.offset)
-    }
 }
 
 /// The code of a file.
@@ -228,9 +221,9 @@ impl Section {
     /// The place of a dword: in the function that begins at it or before it, else in the section.
     pub fn place(&self, dword: usize) -> CodePlace {
         let function = self.functions.range(..=dword).next_back();
-        let (start, function) = function.map_or((0, self.name.as_str()), |(start, name)| (*start, &**name));
+        let (start, function) = function.map_or((0, &self.name), |(start, name)| (*start, name));
         // Raw code has this name when it is launched, too.
-        let function = if function.is_empty() { RawOptions::default().name } else { function.to_owned() };
+        let function = if function.is_empty() { RawOptions::default().name.into() } else { function.clone() };
         let offset = (dword - start) as u64 * 4;
         CodePlace { function, offset, address: self.address_of(dword) }
     }
@@ -284,14 +277,14 @@ impl MachineCode {
             |line: &zrt::Line| LineRow { offset: line.code_offset.into(), file: line.file, line: line.line };
         let lines = SourceLines::new(files, kernel.lines.iter().map(row).collect());
         let entry = Entry {
-            name: kernel.name.to_owned(),
+            name: name.clone(),
             dword,
             end: kernel.code_dwords().count(),
             wave_size: kernel.wave_size,
             user_sgprs: kernel.user_sgprs,
         };
         let section = Section {
-            name: String::new(),
+            name: Name::default(),
             address: 0,
             words: kernel.code_dwords().collect(),
             symbols: BTreeMap::from([(dword, vec![name.clone()])]),
@@ -331,9 +324,9 @@ fn raw(bytes: &[u8], wave_size: WaveSize) -> Result<MachineCode, CodeError> {
         };
     }
     let entry =
-        Entry { name: String::new(), dword: 0, end: words.len(), wave_size, user_sgprs: USER_SGPRS_MAX };
+        Entry { name: Name::default(), dword: 0, end: words.len(), wave_size, user_sgprs: USER_SGPRS_MAX };
     let section = Section {
-        name: String::new(),
+        name: Name::default(),
         address: 0,
         words,
         symbols: BTreeMap::new(),
