@@ -32,6 +32,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "gguf", input_bytes_max: 32 << 10 },
     Target { name: "golden", input_bytes_max: 8 << 10 },
     Target { name: "isa_decode", input_bytes_max: 4 << 10 },
+    Target { name: "machine_code", input_bytes_max: 16 << 10 },
     Target { name: "pm4_stream", input_bytes_max: 4 << 10 },
     Target { name: "print", input_bytes_max: 4 << 10 },
     Target { name: "program", input_bytes_max: 16 << 10 },
@@ -407,8 +408,8 @@ mod tests {
             run(&nothing_starts, &arguments).unwrap_err().to_string()
         };
         assert_eq!(said("gguf"), "the targets cannot be built here");
-        let all = "chat, code_object, container, gguf, golden, isa_decode, pm4_stream, print, program, safetensors, \
-                   script, topology";
+        let all = "chat, code_object, container, gguf, golden, isa_decode, machine_code, pm4_stream, print, program, \
+                   safetensors, script, topology";
         assert_eq!(said("guff"), format!("there is no such target; the targets are: {all}"));
         let names =
             |name| chosen(name).unwrap().iter().map(|target| target.name).collect::<Vec<_>>().join(", ");

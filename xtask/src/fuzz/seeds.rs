@@ -2,8 +2,8 @@
 //!
 //! Contract: every seed is small, is made here from numbers of its own and passes its reader's first checks; they are
 //! committed under `fuzz/seeds/TARGET`, and `--check` says which differ. Two models of one layer, packets of each kind,
-//! the instructions of the golden corpus, an assembled object and two of our kernels; what is a file by itself is in
-//! [`files`], folders of models in [`folders`], what kernels print in [`printed`].
+//! the instructions of the golden corpus, an assembled object and two of our kernels, as files and as code alone; what
+//! is a file by itself is in [`files`], folders of models in [`folders`], what kernels print in [`printed`].
 
 mod files;
 mod folders;
@@ -11,6 +11,7 @@ mod printed;
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
+use zrt_isa::zrt::Kernel;
 use zrt_pm4::packet::copy_data::Source;
 use zrt_pm4::packet::wait_reg_mem::Comparison;
 use zrt_pm4::packet::{
@@ -115,7 +116,12 @@ fn all() -> Result<Vec<Seed>, Box<dyn Error>> {
     for name in KERNELS {
         let blob = zrt_asm::blob(name).ok_or_else(|| format!("there is no kernel {name}"))?;
         seeds.push(seed("program", &format!("{name}.zrt"), blob.to_vec()));
+        let kernel = Kernel::parse(blob)?;
+        seeds.push(seed("machine_code", &format!("{name}.bin"), kernel.code.to_vec()));
     }
+    let files = seeds.iter().filter(|seed| seed.target == "program");
+    let listed = files.map(|file| seed("machine_code", &file.name, file.bytes.clone()));
+    seeds.extend(listed.collect::<Vec<_>>());
     for (index, piece) in golden_words()?.chunks(PIECE_WORDS).enumerate() {
         seeds.push(seed("isa_decode", &format!("golden-{index}"), bytes_of(piece)));
     }
