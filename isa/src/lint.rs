@@ -5,10 +5,11 @@
 //! not values: paths that the data never takes count too. Results are in code order, each once; where paths bring
 //! several causes, one is named.
 //!
-//! Cost: some microseconds and some hundred bytes per instruction, and 5 KiB where paths meet. Instructions, passes over
-//! them, what is known where paths meet, and findings have limits for each entry, ten times what kernels need or more
-//! (`lint/graph.rs`, `lint/graph/fixed_point.rs`, `lint/finding.rs`). Code beyond one of them is not checked whole, and
-//! is reported as such at its entry ([`Rule::NotAnalysed`]): it is never clean.
+//! Cost: some microseconds and some hundred bytes per instruction, and some kilobytes where paths meet. Instructions,
+//! work for them, what is known where paths meet, and findings have limits for each entry, ten times what kernels need
+//! or more, and computed jumps are followed for some rounds (`lint/graph.rs`, `lint/graph/fixed_point.rs`,
+//! `lint/finding.rs`). Code beyond one of them is not checked whole, and is reported as such at its entry
+//! ([`Rule::NotAnalysed`]): it is never clean.
 //!
 //! | rule | source |
 //! |---|---|

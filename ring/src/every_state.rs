@@ -12,8 +12,9 @@ use alloc::vec::Vec;
 use zrt_mem::SharedView;
 
 /// First write pointers; the ring's length is added to each if the reader lags.
-const BASES: [u64; 3] = [0, (1 << 32) - 20, (1 << 63) - 20];
-const SIZES: [u64; 3] = [4, 8, 16];
+const BASES: &[u64] = if cfg!(miri) { &[0] } else { &[0, (1 << 32) - 20, (1 << 63) - 20] };
+/// Miri is some thousand times slower, and sees accesses alone, which the smallest ring has all of.
+const SIZES: &[u64] = if cfg!(miri) { &[4] } else { &[4, 8, 16] };
 
 /// A packet of `dwords` without effect; each dword of its body is different.
 fn packet(dwords: u64) -> Vec<u32> {
@@ -70,7 +71,7 @@ impl Memory {
 
 #[test]
 fn a_ring_starts_where_the_reader_is_at_most_a_ring_less_one_behind() {
-    for size in SIZES {
+    for &size in SIZES {
         let memory = Memory::new(size);
         for (write, read) in (0..3 * size).flat_map(|write| (0..3 * size).map(move |read| (write, read))) {
             let behind = write.checked_sub(read).filter(|behind| *behind < size);
@@ -116,7 +117,7 @@ fn expected(size: u64, write: u64, known: u64, told: u64, len: u64) -> Result<u6
 #[test]
 fn every_submission_in_every_state_goes_where_there_is_room_and_nowhere_else() {
     let mut submissions = 0;
-    for size in SIZES {
+    for &size in SIZES {
         let memory = Memory::new(size);
         let states = BASES.iter().flat_map(|base| {
             let writes = base + size..base + 3 * size;
@@ -155,15 +156,15 @@ fn every_submission_in_every_state_goes_where_there_is_room_and_nowhere_else() {
             }
         }
     }
-    assert!(submissions > 200_000, "{submissions}");
+    assert!(submissions > if cfg!(miri) { 1000 } else { 200_000 }, "{submissions}");
 }
 
 /// Space that a fence proves when nothing is reported: exactly up to the last fence reached.
 #[test]
 fn every_fence_in_every_state_frees_what_lies_before_it() {
-    for size in SIZES {
+    for &size in SIZES {
         let memory = Memory::new(size);
-        for write in (0..2 * size).flat_map(|at| BASES.map(|base| base + at)) {
+        for write in (0..2 * size).flat_map(|at| BASES.iter().map(move |base| base + at)) {
             for (first, second) in (1..size).flat_map(|first| (1..size).map(move |second| (first, second))) {
                 let mut ring = memory.ring(write, write).expect("an empty ring");
                 ring.submit(&packet(first)).expect("an empty ring has room");

@@ -1,9 +1,10 @@
 //! Machine code as lines of text, with labels where code jumps to.
 //!
 //! Contract: [`Lines`] decodes a section in two passes, each word once in each; a word that does not begin an
-//! instruction takes 4 bytes. A line is made when it is asked for: memory is 4 bytes for a branch, however long names
-//! are and however often they are mentioned. The names of targets take at most [`TARGET_BYTES_PER_BYTE`] times the code
-//! and its labels in the text. The text is that of llvm-mc 19.
+//! instruction takes 4 bytes. A line is made when it is asked for: memory is some bytes for a branch, however long
+//! names are and however often they are mentioned. The names of targets take at most [`TARGET_BYTES_PER_BYTE`] times
+//! the code and its labels in the text, which cuts the names of source files. It is that of llvm-mc 19, without control
+//! characters.
 
 use crate::machine_code::{Name, Section};
 use serde::Serialize;
@@ -16,6 +17,8 @@ const ILLEGAL: &str = "v_illegal";
 /// Bytes of target names for each byte of a section's code and labels; a branch beyond them has the target's address.
 /// A branch has 4 bytes, so that names of up to 32 bytes are always said.
 pub const TARGET_BYTES_PER_BYTE: usize = 8;
+/// Characters of a source file's name that the text shows: it is repeated for each line.
+const FILE_CHARACTERS_MAX: usize = 256;
 /// Characters of the longest instruction's words with spaces between them.
 const WORDS_WIDTH: usize = 3 * 9 - 1;
 
@@ -83,6 +86,7 @@ impl Lines<'_> {
         }
         targets.sort_unstable();
         targets.dedup();
+        targets.shrink_to_fit();
         let labels_bytes: usize = section.symbols.values().flatten().map(|name| name.len()).sum();
         let bytes_left = TARGET_BYTES_PER_BYTE * (4 * words.len() + labels_bytes);
         Lines { section, targets, at: 0, bytes_left }
@@ -161,17 +165,17 @@ impl fmt::Display for Listing<'_> {
         let mut source = None;
         for line in Lines::of(self.0) {
             for label in &line.labels {
-                writeln!(out, "{label}:")?;
+                writeln!(out, "{}:", label.shown(usize::MAX))?;
             }
             if line.source != source
                 && let Some((file, number)) = &line.source
             {
-                writeln!(out, "; {file}:{number}")?;
+                writeln!(out, "; {}:{number}", file.shown(FILE_CHARACTERS_MAX))?;
             }
             let words = line.words.join(" ");
             write!(out, "{:06x}  {words:<WORDS_WIDTH$}  {}", line.offset, line.text)?;
             if let Some(target) = &line.target {
-                write!(out, "  ; {target}")?;
+                write!(out, "  ; {}", target.shown(usize::MAX))?;
             }
             out.write_char('\n')?;
             source = line.source;

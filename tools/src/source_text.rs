@@ -14,10 +14,12 @@ use zrt_device::Place;
 
 /// Largest source file that is read, in bytes.
 const FILE_BYTES_MAX: u64 = 4 << 20;
-/// Bytes of all source files after which no more are read.
+/// Bytes of all source files, and of where their lines begin, after which no more are read.
 const ALL_BYTES_MAX: usize = 16_777_216;
 /// Maximum number of source files that are read.
 const FILES_MAX: usize = 64;
+/// Bytes of a line that are looked at; blanks before its text count.
+const LINE_BYTES_MAX: usize = 4096;
 /// Longest line that is returned, in characters.
 const LINE_CHARACTERS_MAX: usize = 160;
 
@@ -47,11 +49,18 @@ impl Source {
         Source { text, starts }
     }
 
-    /// A line, counted from 1, with its end.
+    /// A line, counted from 1, with its end, or its first `LINE_BYTES_MAX` bytes.
     fn line(&self, number: u32) -> Option<&str> {
-        let start = *self.starts.get((number as usize).checked_sub(1)?)?;
-        let rest = self.text.get(start as usize..)?;
-        rest.split_inclusive('\n').next()
+        let start = *self.starts.get((number as usize).checked_sub(1)?)? as usize;
+        let end = self.starts.get(number as usize).map_or(self.text.len(), |end| *end as usize);
+        // A character has four bytes at most.
+        let cut = end.min(start + LINE_BYTES_MAX);
+        (0..4).find_map(|less| self.text.get(start..cut.checked_sub(less)?)).filter(|line| !line.is_empty())
+    }
+
+    /// What is kept of it.
+    fn bytes(&self) -> usize {
+        self.text.len() + size_of_val(&*self.starts)
     }
 }
 
@@ -69,8 +78,9 @@ impl SourceText {
                 return None;
             }
             let text = read(Path::new(file)).or_else(|| read(&self.folder.join(file)));
-            self.bytes += text.as_ref().map_or(0, String::len);
-            self.files.insert(file.to_owned(), text.map(Source::new));
+            let source = text.map(Source::new);
+            self.bytes += source.as_ref().map_or(0, Source::bytes);
+            self.files.insert(file.to_owned(), source);
         }
         let line = self.files.get(file)?.as_ref()?.line(line)?.trim();
         let shown = line.chars().map(|one| if one.is_control() { ' ' } else { one });
@@ -135,21 +145,33 @@ mod tests {
         assert_eq!(text.line("k.c", 1).as_deref(), Some("int a;"), "it was read before");
     }
 
-    /// Bytes that are not UTF-8 become three each.
+    /// Bytes that are not UTF-8 become three each, and each line has four more.
     #[test]
     fn no_more_files_are_read_after_16_mebibytes() {
         let folder = zrt_needs::TemporaryFolder::new("source-text-bytes");
         let name = |index: usize| format!("{index}.c");
-        for (index, bytes) in [4 << 20, 4 << 20, (4 << 20) - 1, 1, 4].into_iter().enumerate() {
-            let byte = if index == 0 { 0xff } else { b'x' };
+        let whole = 4 << 20;
+        let files = [(0xff, whole), (b'x', whole - 9), (b'x', whole - 8), (b'x', 4), (b'\n', whole)];
+        for (index, (byte, bytes)) in files.into_iter().enumerate() {
             std::fs::write(folder.join(name(index)), vec![byte; bytes]).unwrap();
         }
-        let read = |order: &[usize]| {
+        let read = |order: [usize; 4]| {
             let mut text = SourceText::of(&folder.join("k.co"));
-            order.iter().map(|index| text.line(&name(*index), 1).is_some()).collect::<Vec<_>>()
+            order.map(|index| text.line(&name(index), 1).is_some())
         };
-        assert_eq!(read(&[0, 2, 4, 1, 0]), [true, true, true, false, true]);
-        assert_eq!(read(&[0, 2, 3, 4]), [true, true, true, false]);
+        assert_eq!(read([0, 1, 3, 2]), [true, true, true, false]);
+        assert_eq!(read([0, 2, 3, 0]), [true, true, false, true]);
+        assert_eq!(read([4, 3, 2, 1]), [false; 4]);
+    }
+
+    #[test]
+    fn the_beginning_of_a_line_is_enough() {
+        let source = |blanks: usize| Source::new(" ".repeat(blanks) + "é\nb");
+        let shown = |blanks| source(blanks).line(1).map(|line| (line.len(), line.trim_start().len()));
+        assert_eq!(shown(0), Some((3, 3)));
+        assert_eq!(shown(4094), Some((4096, 2)));
+        assert_eq!([4095, 4096].map(shown), [Some((4095, 0)), Some((4096, 0))]);
+        assert_eq!(source(5000).line(2), Some("b"));
     }
 
     /// Lines are told apart wherever they are, and their ends are no part of them.

@@ -50,16 +50,17 @@ impl fmt::Display for Table {
         let line = |formatter: &mut fmt::Formatter<'_>, cells: Vec<String>| {
             writeln!(formatter, "| {} |", cells.join(" | "))
         };
-        let columns = || self.columns.iter().enumerate();
-        let headings = columns().map(|(index, (name, side))| pad(name, self.width(index), *side));
+        let widths: Vec<usize> = (0..self.columns.len()).map(|column| self.width(column)).collect();
+        let columns = || self.columns.iter().zip(&widths).enumerate();
+        let headings = columns().map(|(_, ((name, side), width))| pad(name, *width, *side));
         line(formatter, headings.collect())?;
-        let rules = columns().map(|(index, (_, side))| match side {
-            Alignment::Left => "-".repeat(self.width(index)),
-            Alignment::Right => format!("{}:", "-".repeat(self.width(index).saturating_sub(1))),
+        let rules = columns().map(|(_, ((_, side), width))| match side {
+            Alignment::Left => "-".repeat(*width),
+            Alignment::Right => format!("{}:", "-".repeat(width.saturating_sub(1))),
         });
         line(formatter, rules.collect())?;
         for row in &self.rows {
-            let cells = columns().map(|(index, (_, side))| pad(&row[index], self.width(index), *side));
+            let cells = columns().map(|(index, ((_, side), width))| pad(&row[index], *width, *side));
             line(formatter, cells.collect())?;
         }
         Ok(())
@@ -76,6 +77,15 @@ pub(crate) fn cells(text: &str) -> Vec<Vec<&str>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// If each cell looked at all rows, this would take minutes.
+    #[test]
+    fn a_long_table_is_written_in_proportion() {
+        let mut table = Table::new(&[("place", Alignment::Left), ("count", Alignment::Right)]);
+        (0..100_000).for_each(|index| table.row(vec![format!("k+{index:#x}"), index.to_string()]));
+        let text = table.to_string();
+        assert_eq!((text.lines().count(), text.len()), (100_002, 100_002 * 22));
+    }
 
     #[test]
     fn columns_are_padded_to_the_widest_cell() {

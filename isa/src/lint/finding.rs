@@ -8,7 +8,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt::{Display, Formatter, Result};
 
-/// Most findings of one entry; the most that was measured is 852.
+/// Most findings of one analysis of an entry; the most of all that was measured is 852.
 const FINDINGS_MAX: usize = 32_768;
 
 /// Which rule is broken. Sections: instruction set reference.
@@ -92,7 +92,7 @@ pub struct Finding {
 
 impl Finding {
     /// A finding at a dword without an instruction.
-    pub(super) fn at(rule: Rule, dword: usize, remedy: String) -> Self {
+    pub fn at(rule: Rule, dword: usize, remedy: String) -> Self {
         let instruction = String::new();
         Self { rule, dword, instruction, registers: None, cause: None, remedy, source: None }
     }
@@ -117,27 +117,41 @@ impl Display for Finding {
     }
 }
 
-/// The findings at one entry while they are collected.
-#[derive(Default)]
+/// The findings at one entry while they are collected. Each analysis has room of its own, so that one with many does
+/// not hide what others find.
 pub(super) struct Findings {
     list: Vec<Finding>,
+    /// How many more there may be of this analysis.
+    room: usize,
     is_cut: bool,
 }
 
 impl Findings {
+    pub(super) fn new() -> Self {
+        Self { list: Vec::new(), room: FINDINGS_MAX, is_cut: false }
+    }
+
+    /// Those that follow are of another analysis.
+    pub(super) fn begin_analysis(&mut self) {
+        self.room = FINDINGS_MAX;
+    }
+
     /// Adds one if there is room.
     pub(super) fn push(&mut self, finding: Finding) {
-        if self.list.len() < FINDINGS_MAX {
-            self.list.push(finding);
-        } else {
-            self.is_cut = true;
+        match self.room.checked_sub(1) {
+            Some(room) => {
+                self.room = room;
+                self.list.push(finding);
+            }
+            None => self.is_cut = true,
         }
     }
 
     /// In code order, each once, and whether there are others.
     pub(super) fn finish(mut self, entry_dword: usize) -> Vec<Finding> {
         if self.is_cut {
-            let remedy = format!("the code has more than {FINDINGS_MAX} findings: not all are listed");
+            let remedy =
+                format!("the code has more than {FINDINGS_MAX} findings of one kind: not all are listed");
             self.list.push(Finding::at(Rule::NotAnalysed, entry_dword, remedy));
         }
         self.list.sort_by_key(|finding| (finding.dword, finding.rule, finding.registers));

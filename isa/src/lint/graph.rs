@@ -71,7 +71,7 @@ pub(super) struct Graph {
     steps: Vec<Step>,
     blocks: Vec<Block>,
     places: Places,
-    /// Instructions that were decoded.
+    /// Instructions that were decoded, in all rounds.
     pub(super) decoded: usize,
     /// Whether it has more of them than are followed. It has no steps then.
     pub(super) is_cut: bool,
@@ -82,8 +82,11 @@ impl Graph {
     pub(super) fn build(code: &[u32], entry: &Entry, surroundings: &Surroundings<'_>) -> (Self, Findings) {
         let mut goals = BTreeMap::new();
         let mut round = 1;
+        let mut decoded = 0;
         loop {
-            let (graph, mut findings) = Self::explore(code, entry, surroundings, &goals);
+            let (mut graph, mut findings) = Self::explore(code, entry, surroundings, &goals);
+            decoded += graph.decoded;
+            graph.decoded = decoded;
             if graph.is_cut || !surroundings.has_addresses {
                 return (graph, findings);
             }
@@ -119,7 +122,7 @@ impl Graph {
             known: BTreeSet::new(),
             leaders: BTreeSet::new(),
             pending: Vec::new(),
-            findings: Findings::default(),
+            findings: Findings::new(),
             is_cut: false,
         };
         explorer.reach(entry.dword as i64, None);

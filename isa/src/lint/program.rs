@@ -2,8 +2,8 @@
 //!
 //! Contract: a function is checked by itself, from its first instruction to its last, as entered by the launch or
 //! by the calling convention ([`super::convention`]). Of its callees only the registers that they write are known.
-//! Cost: each function is decoded twice; if functions jump into each other's code, an instruction is decoded
-//! [`SHARED_MAX`] times on average at most.
+//! Cost: each function is decoded twice, and again for each round of computed jumps; if functions jump into each
+//! other's code, an instruction is decoded [`SHARED_MAX`] times on average at most, twice.
 
 use super::changes::Changes;
 use super::convention::{self, RegisterSet};

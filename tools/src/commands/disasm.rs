@@ -86,23 +86,21 @@ struct Code<'a> {
 #[derive(Serialize)]
 struct CodeSection<'a> {
     name: &'a str,
-    #[serde(serialize_with = "all")]
-    lines: Lines<'a>,
+    #[serde(serialize_with = "lines_of")]
+    lines: &'a Section,
 }
 
 /// One line after the other, of which none is kept.
-fn all<S: Serializer>(lines: &Lines<'_>, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_seq(lines.clone())
+fn lines_of<S: Serializer>(section: &Section, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(Lines::of(section))
 }
 
 fn file(name: &str, wave_size: Option<WaveSize>, json: bool) -> Result<(), ToolError> {
     let mut text = String::new();
     let code = read(name, wave_size, |kernel| text = header(kernel))?;
     if json {
-        fn section(one: &Section) -> CodeSection<'_> {
-            CodeSection { name: &one.name, lines: Lines::of(one) }
-        }
-        let sections = code.sections.iter().map(section).collect();
+        let sections = code.sections.iter().map(|one| CodeSection { name: &one.name, lines: one });
+        let sections = sections.collect();
         return write_document(&Code { format: code.format, sections });
     }
     write_text(&format_args!("{text}{}", Sections(&code.sections)))
@@ -118,7 +116,7 @@ impl fmt::Display for Sections<'_> {
                 formatter.write_char('\n')?;
             }
             if !section.name.is_empty() {
-                writeln!(formatter, "section {}", section.name)?;
+                writeln!(formatter, "section {}", section.name.shown(usize::MAX))?;
             }
             write!(formatter, "{}", Listing(section))?;
         }

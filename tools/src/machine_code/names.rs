@@ -5,6 +5,7 @@
 
 use super::CodeError;
 use serde::{Serialize, Serializer};
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -13,6 +14,18 @@ use zrt_loader::{SYMBOL_BYTES_MAX, SYMBOLS_BYTES_MORE};
 /// A name that many places share.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Name(Arc<str>);
+
+impl Name {
+    /// The name as text shows it: without control characters, and with at most so many characters.
+    pub fn shown(&self, characters_max: usize) -> Cow<'_, str> {
+        let is_cut = self.char_indices().nth(characters_max).is_some();
+        if !is_cut && !self.contains(char::is_control) {
+            return Cow::Borrowed(self);
+        }
+        let shown = self.chars().take(characters_max).map(|one| if one.is_control() { ' ' } else { one });
+        Cow::Owned(shown.chain(is_cut.then_some('…')).collect())
+    }
+}
 
 impl From<&str> for Name {
     fn from(text: &str) -> Name {
@@ -77,6 +90,15 @@ impl NamesBudget {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_are_shown_without_control_characters_and_not_for_ever() {
+        let shown = |name: &str, most| Name::from(name).shown(most).into_owned();
+        assert_eq!(shown("k\x1b[1m\nv", 9), "k [1m v");
+        assert_eq!([3, 2].map(|most| shown("éüx", most)), ["éüx", "éü…"]);
+        assert_eq!(shown("\tab", 2), " a…");
+        assert!(matches!(Name::from("kernel").shown(6), Cow::Borrowed("kernel")));
+    }
 
     /// A file of 10 bytes may have names of 10 bytes and a mebibyte.
     #[test]

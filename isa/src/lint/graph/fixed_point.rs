@@ -17,25 +17,30 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt::{Display, Formatter, Result as FormatResult};
 
-/// Most times that an instruction is passed over by one analysis, on average; the most that was measured is 2.7.
-const PASSES_MAX: usize = 32;
-/// What is granted beyond: in code of few instructions, a fact can change many times at each of them.
-const STEPS_MORE: usize = 16_384;
-/// Most memory of what one analysis keeps; the most that was measured is 917,136.
+/// Most work of one analysis for each instruction, on average; the most that was measured is 9.8. An instruction that
+/// is passed over counts as one, and so does a state that is copied or joined, with one more for each
+/// [`STATE_BYTES_PER_WORK`].
+const WORK_MAX: usize = 512;
+/// What is granted beyond: the states of the shortest loop are more than its instructions.
+const WORK_MORE: usize = 4096;
+/// Bytes of a state that are copied or joined in the time of an instruction, roughly.
+const STATE_BYTES_PER_WORK: usize = 256;
+/// Most memory of what one analysis keeps; the most that was measured is 917,136. A state has 3 KiB at most, or 30 KiB
+/// in a called function that has waited for nothing.
 const STATES_BYTES_MAX: usize = 16_777_216;
 
 /// Why an analysis was given up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Excess {
-    Passes,
+    Work,
     States,
 }
 
 impl Display for Excess {
     fn fmt(&self, out: &mut Formatter<'_>) -> FormatResult {
         match self {
-            Self::Passes => {
-                write!(out, "paths that meet so often that {PASSES_MAX} passes do not follow them all")
+            Self::Work => {
+                write!(out, "paths that meet so often that following them takes {WORK_MAX} times the code")
             }
             Self::States => write!(
                 out,
@@ -64,9 +69,10 @@ impl Places {
         let ends = blocks.iter().flat_map(|block| block.successors()).map(|(successor, _)| successor);
         // The launch or the caller is one.
         ends.chain((!blocks.is_empty()).then_some(entry)).for_each(|block| predecessors[block] += 1);
-        let goes_on = |block: &Block| block.successors().rev().find(|(one, _)| predecessors[*one] == 1);
+        let has_this_alone =
+            |(block, _): (usize, Edge)| Some(block).filter(|block| predecessors[*block] == 1);
         let onward: Vec<Option<usize>> =
-            blocks.iter().map(|block| goes_on(block).map(|(one, _)| one)).collect();
+            blocks.iter().map(|block| block.successors().rev().find_map(has_this_alone)).collect();
         let mut is_kept = vec![true; blocks.len()];
         onward.iter().flatten().for_each(|&block| is_kept[block] = false);
         let mut order = order(blocks, entry);
@@ -106,6 +112,7 @@ fn order(blocks: &[Block], entry: usize) -> Vec<usize> {
 impl Graph {
     /// Runs `analysis` to its fixed point, then collects its findings.
     pub(in crate::lint) fn solve<A: Analysis>(&self, analysis: &A, findings: &mut Findings) {
+        findings.begin_analysis();
         let visit = &mut |state: &mut A::State, step: &Step| {
             analysis.step(state, step, &mut |finding| findings.push(finding));
         };
@@ -135,19 +142,22 @@ impl Graph {
         // The entry is the first.
         let Some(first) = states.first_mut() else { return Ok(states) };
         *first = Some(Box::new(analysis.entry_state()));
-        let mut work = BTreeSet::from([0]);
-        let mut steps_left = self.steps.len() * PASSES_MAX + STEPS_MORE;
+        let mut pending = BTreeSet::from([0]);
+        let mut work_left = self.steps.len() * WORK_MAX + WORK_MORE;
+        let state_work = |state: &A::State| 1 + analysis.bytes(state) / STATE_BYTES_PER_WORK;
         let mut bytes = 0;
         let mut position = 0;
         loop {
-            let Some(next) = work.range(position..).next().or(work.first()).copied() else {
+            let Some(next) = pending.range(position..).next().or(pending.first()).copied() else {
                 return Ok(states);
             };
-            work.remove(&next);
+            pending.remove(&next);
             position = next + 1;
             let Some(state) = states[next].as_deref().cloned() else { continue };
+            let mut work = state_work(&state);
             let mut visit = |state: &mut A::State, step: &Step| analysis.step(state, step, &mut |_| {});
             let mut reach = |block: usize, state: &A::State| {
+                work += state_work(state);
                 let Some(place) = self.places.positions[block].filter(|_| bytes <= STATES_BYTES_MAX) else {
                     return;
                 };
@@ -160,11 +170,11 @@ impl Graph {
                 };
                 if let Some(more) = grown {
                     bytes += more;
-                    work.insert(place);
+                    pending.insert(place);
                 }
             };
-            let steps = self.walk(analysis, self.places.blocks[next], state, &mut visit, &mut reach);
-            steps_left = steps_left.checked_sub(steps).ok_or(Excess::Passes)?;
+            work += self.walk(analysis, self.places.blocks[next], state, &mut visit, &mut reach);
+            work_left = work_left.checked_sub(work).ok_or(Excess::Work)?;
             // Nothing was added to them beyond it.
             if bytes > STATES_BYTES_MAX {
                 return Err(Excess::States);

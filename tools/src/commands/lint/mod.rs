@@ -19,6 +19,9 @@ use zrt_isa::lint::{self, Function, Rule};
 use zrt_isa::resources::WaveSize;
 use zrt_isa::{Opcode, decode_for};
 
+/// Most findings of a file that are reported: more is not read by anyone, and takes memory.
+const FINDINGS_MAX: usize = 65_536;
+
 /// Checks machine code for missing waits, hazards, unwritten registers and broken control flow, without running it
 #[derive(Debug, Args)]
 pub struct Arguments {
@@ -87,10 +90,10 @@ fn examine(
 ) -> Result<FileReport, ToolError> {
     let code = disasm::read(file, arguments.wave.map(WaveSize::from), |_| ()).map_err(no_file)?;
     let is_strict = is_strict(arguments.strict, code.format);
-    let mut sources = SourceText::of(Path::new(file));
+    let is_summarised =
+        code.format == Format::Elf && !arguments.all && !code.sections.iter().any(waits_for_scalars);
     let mut row = FileReport::new(file);
-    let file_name = Name::from(file);
-    let mut findings = Vec::new();
+    let mut found = Found::new(file, filter, is_summarised);
     for section in &code.sections {
         // A file that is not ELF has no functions, and calls of its own kind.
         let program = (code.format == Format::Elf).then(|| program(section, is_strict));
@@ -105,32 +108,81 @@ fn examine(
         let is_wanted = |entry: &&Entry| wanted.as_ref().is_none_or(|dwords| dwords.contains(&entry.dword));
         for entry in section.entries.iter().filter(is_wanted) {
             row.kernels += 1;
-            let found = match &program {
+            found.check(section, entry, || match &program {
                 Some(program) => program.check(entry.dword),
                 None => lint::check_entry(&section.words, &launch(entry, false, is_strict)),
-            };
-            findings.extend(
-                found.into_iter().map(|one| Finding::new(&file_name, section, entry, one, &mut sources)),
-            );
+            });
         }
         let Some(program) = program else { continue };
         for entry in section.called.iter().filter(is_wanted) {
             row.functions += 1;
-            let found = program.check(entry.dword).into_iter();
-            findings.extend(found.map(|one| Finding::new(&file_name, section, entry, one, &mut sources)));
+            found.check(section, entry, || program.check(entry.dword));
         }
     }
     if row.kernels + row.functions == 0 {
         return Err(no_kernel(file, arguments.kernel.as_ref(), &code));
     }
-    findings.retain(|finding| filter.keeps(&finding.subject()));
-    let is_summarised =
-        code.format == Format::Elf && !arguments.all && !code.sections.iter().any(waits_for_scalars);
-    let summary = if is_summarised { summarise(file, &mut findings) } else { None };
-    row.count(&findings, usize::from(summary.is_some()));
+    let summary = summary(file, found.places);
+    row.count(&found.findings, usize::from(summary.is_some()));
     report.summaries.extend(summary);
-    report.findings.append(&mut findings);
+    report.findings.append(&mut found.findings);
     Ok(row)
+}
+
+/// What is found in a file.
+struct Found<'a> {
+    file: Name,
+    sources: SourceText,
+    filter: &'a mut Filter,
+    findings: Vec<Finding>,
+    /// Whether scalar hazards are counted instead.
+    is_summarised: bool,
+    /// Scalar hazards that were counted.
+    places: usize,
+    /// Whether there are more findings than are kept.
+    is_full: bool,
+}
+
+impl<'a> Found<'a> {
+    fn new(file: &str, filter: &'a mut Filter, is_summarised: bool) -> Found<'a> {
+        let sources = SourceText::of(Path::new(file));
+        Found {
+            file: Name::from(file),
+            sources,
+            filter,
+            findings: Vec::new(),
+            is_summarised,
+            places: 0,
+            is_full: false,
+        }
+    }
+
+    /// Adds what is found in the code at an entry, as long as there is room for findings.
+    fn check(&mut self, section: &Section, entry: &Entry, found: impl FnOnce() -> Vec<lint::Finding>) {
+        if self.is_full {
+            return;
+        }
+        for one in found() {
+            let finding = Finding::new(&self.file, section, entry, one, &mut self.sources);
+            if !self.filter.keeps(&finding.subject()) {
+                continue;
+            }
+            if self.is_summarised && finding.rule == Rule::ScalarHazard.name() {
+                self.places += 1;
+            } else if self.findings.len() < FINDINGS_MAX {
+                self.findings.push(finding);
+            } else {
+                self.is_full = true;
+                break;
+            }
+        }
+        if self.is_full {
+            let remedy =
+                format!("the file has more than {FINDINGS_MAX} findings: what follows is not checked");
+            let said = lint::Finding::at(Rule::NotAnalysed, entry.dword, remedy);
+            self.findings.push(Finding::new(&self.file, section, entry, said, &mut self.sources));
+        }
+    }
 }
 
 /// A missing file is bad input here, as a damaged one is: exit code 1 says that there are findings.
@@ -187,10 +239,7 @@ fn waits_for_scalars(section: &Section) -> bool {
 }
 
 /// Code from a compiler that does not know the scalar hazard has it everywhere: one finding instead of all.
-fn summarise(file: &str, findings: &mut Vec<Finding>) -> Option<Summary> {
-    let before = findings.len();
-    findings.retain(|finding| finding.rule != Rule::ScalarHazard.name());
-    let places = before - findings.len();
+fn summary(file: &str, places: usize) -> Option<Summary> {
     let remedy = format!(
         "compiled by a compiler that does not insert s_wait_alu; {places} places; use clang 22 or later (--all lists \
          the places)"
@@ -235,6 +284,47 @@ mod tests {
         ] {
             assert_eq!(waits_for_scalars(&section(words)), expected, "{words:x?}");
         }
+    }
+
+    fn named_entry() -> Entry {
+        Entry { name: Name::from("k"), dword: 0, end: 1, wave_size: WaveSize::Wave32, user_sgprs: 0 }
+    }
+
+    fn of_rule(rule: Rule, count: usize) -> Vec<lint::Finding> {
+        vec![lint::Finding::at(rule, 0, "mend it".to_owned()); count]
+    }
+
+    /// The last says so, and nothing is checked any more.
+    #[test]
+    fn a_file_has_65536_findings_at_most() {
+        let mut filter = SilenceOptions::default().open().unwrap();
+        let (section, entry) = (section(&[WAIT_ALU]), named_entry());
+        let mut found = Found::new("k.bin", &mut filter, false);
+        for count in [65_000, 536] {
+            found.check(&section, &entry, || of_rule(Rule::ScalarHazard, count));
+        }
+        assert_eq!((found.findings.len(), found.is_full), (65_536, false));
+        found.check(&section, &entry, || of_rule(Rule::Unwritten, 5));
+        found.check(&section, &entry, || panic!("it is full"));
+        let last = found.findings.pop().unwrap();
+        let expected = "the file has more than 65536 findings: what follows is not checked";
+        assert_eq!((last.rule, last.remedy.as_str()), ("not-analysed", expected));
+        assert_eq!((found.findings.len(), found.places), (65_536, 0));
+        assert!(found.findings.iter().all(|one| one.rule == "scalar-hazard"));
+    }
+
+    /// They take no room of others.
+    #[test]
+    fn hazards_that_are_summarised_are_counted_alone() {
+        let mut filter = SilenceOptions::default().open().unwrap();
+        let (section, entry) = (section(&[WAIT_ALU]), named_entry());
+        let mut found = Found::new("k.o", &mut filter, true);
+        found.check(&section, &entry, || of_rule(Rule::ScalarHazard, 65_537));
+        found.check(&section, &entry, || of_rule(Rule::Unwritten, 2));
+        assert_eq!((found.findings.len(), found.places, found.is_full), (2, 65_537, false));
+        let summary = summary("k.o", found.places).unwrap();
+        assert_eq!((summary.places, summary.rule), (65_537, "scalar-hazard"));
+        assert!(super::summary("k.o", 0).is_none());
     }
 
     #[test]

@@ -6,7 +6,6 @@ use crate::source_text::SourceText;
 use crate::suppression::{Silenced, Subject};
 use crate::table::{Alignment, Table};
 use serde::Serialize;
-use std::borrow::Cow;
 use std::fmt;
 use zrt_isa::lint;
 
@@ -26,7 +25,7 @@ pub(super) struct Finding {
     registers: Option<String>,
     /// The instruction that it collides with.
     cause: Option<CodePlace>,
-    remedy: String,
+    pub(super) remedy: String,
     source: Option<(Name, u32)>,
     /// The text of that line, if the file can be read.
     source_text: Option<String>,
@@ -103,10 +102,14 @@ impl Finding {
     }
 
     fn cells(&self) -> Vec<String> {
-        let place = |place: &CodePlace| format!("{}+{:#x}", shown(&place.function), place.offset);
+        let place =
+            |place: &CodePlace| format!("{}+{:#x}", place.function.shown(NAME_CHARACTERS_MAX), place.offset);
         let cause = self.cause.as_ref().map(|cause| format!(" (from {})", place(cause))).unwrap_or_default();
         let text = self.source_text.as_ref().map(|text| format!("  {text}")).unwrap_or_default();
-        let source = self.source.as_ref().map(|(file, line)| format!("{}:{line}{text}", shown(file)));
+        let source = self
+            .source
+            .as_ref()
+            .map(|(file, line)| format!("{}:{line}{text}", file.shown(NAME_CHARACTERS_MAX)));
         vec![
             self.rule.to_owned(),
             place(&self.place),
@@ -115,14 +118,6 @@ impl Finding {
             format!("{}{cause}", self.remedy),
             source.unwrap_or_default(),
         ]
-    }
-}
-
-/// A name, cut if it is longer than a person reads.
-fn shown(name: &str) -> Cow<'_, str> {
-    match name.char_indices().nth(NAME_CHARACTERS_MAX) {
-        Some((end, _)) => Cow::Owned(format!("{}…", &name[..end])),
-        None => Cow::Borrowed(name),
     }
 }
 

@@ -12,8 +12,8 @@ use super::shell::{Test, cold_test, test};
 use crate::shader::float::{DOUBLE, Format, HALF, SINGLE, half_to_single};
 use crate::simd::{Executor, Level};
 
-/// Relations for which a comparison is true, a bit each: less, equal, greater, unordered. The number is that of the
-/// comparison in its opcode's low four bits (RDNA4 ISA, opcodes of VOPC).
+/// Relations for which a comparison is true, a bit each: less, equal, greater, unordered. The number is that of a
+/// comparison of floats in its opcode's low four bits (RDNA4 ISA, opcodes of VOPC).
 #[rustfmt::skip]
 pub(crate) mod relations {
     pub(crate) const LESS: u8                 = 0b0001;
