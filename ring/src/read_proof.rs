@@ -110,6 +110,7 @@ mod tests {
     /// All sequences of submissions up to a bound, over two, four and eight shares. The type depends on distances
     /// between positions in shares, and every such distance within a ring occurs.
     #[test]
+    #[cfg_attr(miri, ignore = "a million sequences of plain numbers")]
     fn every_sequence_of_submissions_is_proved_truly_and_nearly() {
         let two = search(&ReadProof::<4>::new(RING as usize, 0), &mut vec![0]);
         let four = search(&ReadProof::<6>::new(RING as usize, 0), &mut vec![0]);

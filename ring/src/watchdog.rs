@@ -267,6 +267,7 @@ mod tests {
     /// follow one another. A diagnosis depends on the previous observation, the last that differed and the last
     /// that was idle, so on no more than four.
     #[test]
+    #[cfg_attr(miri, ignore = "millions of sequences of plain numbers")]
     fn every_short_history_means_what_a_search_through_it_says() {
         let fences = [(0, 0), (0, 1), (1, 1), (0, 2), (1, 2)];
         let pointers = [(0, 0), (2, 0), (2, 1), (2, 2)];

@@ -53,6 +53,22 @@ fn what_is_known_where_paths_meet_has_16_mebibytes() {
     assert!(is_cut(&found, "more than 16777216 bytes"), "{}", list(&found));
 }
 
+/// Branches to many places, then loads, then the places: what is known there is little first, and grows.
+#[test]
+fn what_is_known_counts_as_it_grows() {
+    let code = |places: usize, loads: u32| {
+        let second = 1 + places + 2 * loads as usize;
+        let branches = (0..places).map(|index| jump(BRANCH, 1 + index, second + index));
+        let loads = (0..loads).flat_map(|index| [LOAD, (index + 2) << 24]);
+        let all = [COMPARE].into_iter().chain(branches).chain(loads);
+        all.chain(vec![NOP; places]).chain([END]).collect::<Vec<u32>>()
+    };
+    let found = findings(&code(3000, 1), |_| {});
+    assert!(found.is_empty(), "{}", list(&found));
+    let found = findings(&code(3000, 250), |_| {});
+    assert!(is_cut(&found, "more than 16777216 bytes"), "{}", list(&found));
+}
+
 /// Blocks that each load to another register and may go back to the one before: what a later one brings goes back by
 /// one block in each pass.
 fn ladder(blocks: usize) -> Vec<u32> {

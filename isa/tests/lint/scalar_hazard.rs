@@ -469,20 +469,20 @@ fn a_jump_out_of_sight_waits_for_no_write_that_has_expired() {
 }
 
 /// Three ds_nop before a loop and one at its head clear the mark only in the first round: what comes from the end
-/// of the loop has been idle once.
+/// of the loop has been idle once. So it is where paths meet again in the body.
 #[test]
 fn idle_instructions_of_one_path_do_not_count_on_another() {
     let (nop, write, read) = ([0xd8500000, 0x00000000], 0xbe840081, 0x7e040204);
     let code = |head: &[u32]| {
-        // s_cmp_eq_u32 s6, 0; s_cbranch_scc1 over the body
-        let body = [head, &[0xbf068006, 0xbfa20003, write, read]].concat();
+        // s_cbranch_scc0 past s_nop 0; s_cmp_eq_u32 s6, 0; s_cbranch_scc1 over the body
+        let body = [head, &[0xbfa10001, 0xbf800000, 0xbf068006, 0xbfa20003, write, read]].concat();
         let back = -(body.len() as i32 + 1);
         // v_mov_b32 v1, s4; ds_nop three times; the body; s_branch to it; s_endpgm
         let end = [0xbfa00000 | u32::from(back as i16 as u16), 0xbfb00000];
         [&[0x7e020204][..], &nop.repeat(3), &body, &end].concat()
     };
     let found = findings(&code(&nop), |_| ());
-    assert_eq!((found.len(), found[0].dword, found[0].cause), (1, 12, Some(11)), "{}", list(&found));
+    assert_eq!((found.len(), found[0].dword, found[0].cause), (1, 14, Some(13)), "{}", list(&found));
     assert!(findings(&code(&nop.repeat(4)), |_| ()).is_empty());
 }
 

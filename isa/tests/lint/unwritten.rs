@@ -192,3 +192,12 @@ fn a_relative_move_writes_in_its_own_file() {
     assert_eq!(found(to_vector, vector), []);
     assert_eq!(found(to_vector, scalar), [Rule::Unwritten]);
 }
+
+/// The sum is in v2, the store's address; the register that no path has written is v5.
+#[test]
+fn the_register_that_an_undefined_value_comes_from_is_named() {
+    // v_add_f32_e32 v2, v5, v5; global_store_b32 v2, v0, s[4:5]; s_endpgm
+    let found = findings(&[0x06040b05, 0xee068004, 0x00000000, 0x00000002, 0xbfb00000], |_| ());
+    let told: Vec<_> = found.iter().map(|one| (one.dword, one.remedy.as_str())).collect();
+    assert_eq!(told, [(1, "it is computed from v5, which nothing on any path has written")]);
+}

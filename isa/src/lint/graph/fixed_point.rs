@@ -145,22 +145,20 @@ impl Graph {
         let mut pending = BTreeSet::from([0]);
         let mut work_left = self.steps.len() * WORK_MAX + WORK_MORE;
         let state_work = |state: &A::State| 1 + analysis.bytes(state) / STATE_BYTES_PER_WORK;
-        let mut bytes = 0;
+        let mut bytes_left = Some(STATES_BYTES_MAX);
         let mut position = 0;
         loop {
             let Some(next) = pending.range(position..).next().or(pending.first()).copied() else {
                 return Ok(states);
             };
             pending.remove(&next);
-            position = next + 1;
+            position = next;
             let Some(state) = states[next].as_deref().cloned() else { continue };
             let mut work = state_work(&state);
             let mut visit = |state: &mut A::State, step: &Step| analysis.step(state, step, &mut |_| {});
             let mut reach = |block: usize, state: &A::State| {
                 work += state_work(state);
-                let Some(place) = self.places.positions[block].filter(|_| bytes <= STATES_BYTES_MAX) else {
-                    return;
-                };
+                let (Some(place), Some(left)) = (self.places.positions[block], bytes_left) else { return };
                 let grown = match &mut states[place] {
                     Some(known) => {
                         let before = analysis.bytes(known);
@@ -169,14 +167,14 @@ impl Graph {
                     unknown => Some(analysis.bytes(unknown.insert(Box::new(state.clone())))),
                 };
                 if let Some(more) = grown {
-                    bytes += more;
+                    bytes_left = left.checked_sub(more);
                     pending.insert(place);
                 }
             };
             work += self.walk(analysis, self.places.blocks[next], state, &mut visit, &mut reach);
             work_left = work_left.checked_sub(work).ok_or(Excess::Work)?;
-            // Nothing was added to them beyond it.
-            if bytes > STATES_BYTES_MAX {
+            // Beyond it nothing is added to them.
+            if bytes_left.is_none() {
                 return Err(Excess::States);
             }
         }

@@ -1,10 +1,13 @@
 //! How often instructions are passed over.
 
 use super::*;
+use crate::lint::addresses::Addresses;
 use crate::lint::counters::{Counters, State};
+use crate::lint::effects::Registers;
 use crate::lint::entry::Entry;
 use crate::lint::finding::Finding;
 use crate::lint::graph::Surroundings;
+use crate::lint::matrix_overlap::MatrixOverlap;
 use core::cell::Cell;
 
 /// s_cbranch_scc0 and s_branch to the next dword.
@@ -119,4 +122,22 @@ fn states_are_kept_where_paths_meet() {
     // All branch to the end.
     let all: Vec<u32> = (0..3000).map(|index| BRANCH + 2999 - index).collect();
     assert_eq!(passes(&[&all[..], &[END]].concat()), (1000, 2));
+}
+
+/// What states take beside their own size: a number for each scalar register, what a caller may have left outstanding
+/// (1242 halves of registers), and each matrix operation.
+#[test]
+fn states_count_with_what_they_point_to() {
+    let of_entry = Addresses.bytes(&Addresses.entry_state());
+    assert!((8 * 108..9 * 108).contains(&of_entry), "{of_entry}");
+    let counters = |is_called| {
+        let analysis = Counters { is_called };
+        analysis.bytes(&analysis.entry_state())
+    };
+    assert_eq!(counters(true) - counters(false), 24 * 1242);
+    assert!(counters(false) >= 4 * size_of::<usize>(), "{}", counters(false));
+    let operation = |dword| (dword, Registers::new(300 + dword, 8));
+    let overlap = |count: usize| MatrixOverlap.bytes(&(0..count).map(operation).collect());
+    assert_eq!(overlap(5) - overlap(2), 3 * size_of::<(usize, Registers)>());
+    assert!(overlap(0) > 1);
 }
