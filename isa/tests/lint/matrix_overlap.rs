@@ -75,7 +75,7 @@ fn an_operation_of_the_round_before_overlaps() {
             0xbf800000, // s_nop 0
             0xcc40400c, 0x1a020104, // v_wmma_f32_16x16x16_f16 v[12:19], v[4:7], v[0:3], 0
             0xcc404004, 0x1a020100, // v_wmma_f32_16x16x16_f16 v[4:11], v[0:3], v[0:3], 0
-            between, 0xbfa1fff9, // s_cbranch_scc0 to the first branch
+            between, 0xbfa1fff8, // and s_cbranch_scc0 to the first branch
             0xbfb00000, // s_endpgm
         ]
     };

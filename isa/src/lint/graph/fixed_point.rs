@@ -18,8 +18,7 @@ use alloc::vec::Vec;
 use core::fmt::{Display, Formatter, Result as FormatResult};
 
 /// Most work of one analysis for each instruction, on average; the most that was measured is 9.8. An instruction that
-/// is passed over counts as one, and so does a state that is copied or joined, with one more for each
-/// [`STATE_BYTES_PER_WORK`].
+/// is passed over counts as one, and a state that is copied or joined as one for each [`STATE_BYTES_PER_WORK`].
 const WORK_MAX: usize = 512;
 /// What is granted beyond: the states of the shortest loop are more than its instructions.
 const WORK_MORE: usize = 4096;
@@ -144,7 +143,7 @@ impl Graph {
         *first = Some(Box::new(analysis.entry_state()));
         let mut pending = BTreeSet::from([0]);
         let mut work_left = self.steps.len() * WORK_MAX + WORK_MORE;
-        let state_work = |state: &A::State| 1 + analysis.bytes(state) / STATE_BYTES_PER_WORK;
+        let state_work = |state: &A::State| analysis.bytes(state).div_ceil(STATE_BYTES_PER_WORK);
         let mut bytes_left = Some(STATES_BYTES_MAX);
         let mut position = 0;
         loop {
