@@ -20,8 +20,6 @@ use core::fmt::{Display, Formatter, Result as FormatResult};
 /// Most work of one analysis for each instruction, on average; the most that was measured is 9.8. An instruction that
 /// is passed over counts as one, and a state that is copied or joined as one for each [`STATE_BYTES_PER_WORK`].
 const WORK_MAX: usize = 512;
-/// What is granted beyond: the states of the shortest loop are more than its instructions.
-const WORK_MORE: usize = 4096;
 /// Bytes of a state that are copied or joined in the time of an instruction, roughly.
 const STATE_BYTES_PER_WORK: usize = 256;
 /// Most memory of what one analysis keeps; the most that was measured is 917,136. A state has 3 KiB at most, or 30 KiB
@@ -142,7 +140,7 @@ impl Graph {
         let Some(first) = states.first_mut() else { return Ok(states) };
         *first = Some(Box::new(analysis.entry_state()));
         let mut pending = BTreeSet::from([0]);
-        let mut work_left = self.steps.len() * WORK_MAX + WORK_MORE;
+        let mut work_left = self.steps.len() * WORK_MAX;
         let state_work = |state: &A::State| analysis.bytes(state).div_ceil(STATE_BYTES_PER_WORK);
         let mut bytes_left = Some(STATES_BYTES_MAX);
         let mut position = 0;
