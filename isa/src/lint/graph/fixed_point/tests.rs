@@ -88,6 +88,7 @@ fn facts(branches: usize, registers: usize, loads: usize) -> Vec<u32> {
 
 /// One after the other they would take as many passes as there are blocks.
 #[test]
+#[cfg_attr(miri, ignore = "thousands of instructions")]
 fn what_many_paths_bring_to_one_place_goes_on_at_once() {
     // 32,000 bytes, as many facts as there are registers and four distances, took two minutes.
     let code = facts(2000, 250, 4);
@@ -99,6 +100,7 @@ fn what_many_paths_bring_to_one_place_goes_on_at_once() {
 /// Blocks in the reverse order of their addresses: each goes to the one before it, or to the one before that. In the
 /// order of addresses what the later path brings would be followed to the end each time.
 #[test]
+#[cfg_attr(miri, ignore = "thousands of instructions")]
 fn blocks_are_passed_over_in_the_order_of_paths_and_not_of_addresses() {
     let blocks = 500;
     let start = |block: usize| 2 + 4 * block;
@@ -116,6 +118,7 @@ fn blocks_are_passed_over_in_the_order_of_paths_and_not_of_addresses() {
 
 /// A branch to the next instruction is one path, and a block that only one other leads to keeps nothing.
 #[test]
+#[cfg_attr(miri, ignore = "thousands of instructions")]
 fn states_are_kept_where_paths_meet() {
     assert_eq!(passes(&[&[BRANCH; 5000][..], &[END]].concat()), (1000, 1));
     assert_eq!(passes(&[&[BRANCH + 1, NOP].repeat(7)[..], &[END]].concat()), (1000, 8));
