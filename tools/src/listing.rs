@@ -74,12 +74,11 @@ pub struct Lines<'a> {
 impl Lines<'_> {
     /// All lines of a section.
     pub fn of(section: &Section) -> Lines<'_> {
-        let words = &section.words;
-        let is_local = |target: &usize| *target < words.len() && !section.symbols.contains_key(target);
+        let is_local = |target: &usize| !section.symbols.contains_key(target);
         let mut targets = Vec::new();
         let mut at = 0;
-        while at < words.len() {
-            let decoded = decode_for(&words[at..], section.wave_size(at)).ok();
+        while let Some(words) = words_from(section, at) {
+            let decoded = decode_for(words, section.wave_size(at)).ok();
             let target = decoded.as_ref().and_then(|one| target(one, at)).filter(is_local);
             targets.extend(target.and_then(|target| u32::try_from(target).ok()));
             at += decoded.map_or(1, |one| usize::from(one.dword_count).max(1));
@@ -88,7 +87,7 @@ impl Lines<'_> {
         targets.dedup();
         targets.shrink_to_fit();
         let labels_bytes: usize = section.symbols.values().flatten().map(|name| name.len()).sum();
-        let bytes_left = TARGET_BYTES_PER_BYTE * (4 * words.len() + labels_bytes);
+        let bytes_left = TARGET_BYTES_PER_BYTE * (4 * section.words.len() + labels_bytes);
         Lines { section, targets, at: 0, bytes_left }
     }
 
@@ -120,7 +119,7 @@ impl Iterator for Lines<'_> {
 
     fn next(&mut self) -> Option<Line> {
         let (section, at) = (self.section, self.at);
-        let words = section.words.get(at..).filter(|words| !words.is_empty())?;
+        let words = words_from(section, at)?;
         let wave_size = section.wave_size(at);
         let decoded = decode_for(words, wave_size);
         let (text, count) = instruction_text(words, &decoded, wave_size);
@@ -137,6 +136,11 @@ impl Iterator for Lines<'_> {
             source: section.source(at).map(|(file, line)| (file.clone(), line)),
         })
     }
+}
+
+/// The words from a dword on; `None` at the end.
+fn words_from(section: &Section, dword: usize) -> Option<&[u32]> {
+    section.words.get(dword..).filter(|words| !words.is_empty())
 }
 
 /// The dword that a branch or call at `dword` goes to; `None` if it is before the code or not in the instruction.

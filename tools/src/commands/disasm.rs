@@ -194,6 +194,18 @@ mod tests {
         assert!(matches!(run(&missing), Err(ToolError::Kernel { .. })));
     }
 
+    /// Raw code has a section without a name.
+    #[test]
+    fn sections_are_listed_under_their_names_with_a_line_between() {
+        let raw = 0xbfb0_0000u32.to_le_bytes();
+        let code = MachineCode::parse(&raw, WaveSize::Wave32).unwrap();
+        let mut sections = [code.sections.clone(), code.sections].concat();
+        sections[1].name = ".text\x07".into();
+        let line = "000000  bfb00000                    s_endpgm\n";
+        assert_eq!(Sections(&sections).to_string(), format!("{line}\nsection .text \n{line}"));
+        assert_eq!(Sections(&sections[1..]).to_string(), format!("section .text \n{line}"));
+    }
+
     #[test]
     fn a_kernel_is_a_line_of_what_a_loader_must_know() {
         let code = [0; 12];

@@ -6,7 +6,6 @@
 use super::CodeError;
 use serde::{Serialize, Serializer};
 use std::borrow::Cow;
-use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 use zrt_loader::{SYMBOL_BYTES_MAX, SYMBOLS_BYTES_MORE};
@@ -44,12 +43,6 @@ impl Deref for Name {
 
     fn deref(&self) -> &str {
         &self.0
-    }
-}
-
-impl fmt::Display for Name {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self)
     }
 }
 
