@@ -138,6 +138,26 @@ fn sections_share_no_byte() {
     assert!(matches!(error, CodeError::SharedBytes { first: 2, second: 3 }), "{error}");
 }
 
+/// The second of two sections has no bytes, and its place is within those of the first.
+#[test]
+fn an_empty_section_may_lie_in_another_one() {
+    let with = |length: u64| {
+        let mut file = ElfFile::with_kernel();
+        let outer = file.section(".outer", PROGBITS, 0, Content::Own(vec![0; 64]));
+        let inner = file.section(".inner", PROGBITS, 0, Content::Own(vec![0; 8]));
+        let mut bytes = file.bytes();
+        let table_at = u64::from_le_bytes(bytes[40..48].try_into().unwrap()) as usize;
+        let field = |section: usize, offset: usize| table_at + 64 * section + offset;
+        // Fields of a section's header: its place in the file at 24, its length at 32.
+        let outer_at = u64::from_le_bytes(bytes[field(outer, 24)..][..8].try_into().unwrap());
+        bytes[field(inner, 24)..][..8].copy_from_slice(&(outer_at + 16).to_le_bytes());
+        bytes[field(inner, 32)..][..8].copy_from_slice(&length.to_le_bytes());
+        parse(&bytes)
+    };
+    assert_eq!(with(0).unwrap().sections.len(), 1);
+    assert!(matches!(with(1), Err(CodeError::SharedBytes { .. })));
+}
+
 /// 4000 symbols of one name of 96 KB took 386 MB.
 #[test]
 fn names_have_a_limit_each_and_together() {
