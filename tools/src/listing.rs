@@ -60,7 +60,7 @@ pub fn instruction_text(
 }
 
 /// The lines of a section, in the order of its code.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Lines<'a> {
     section: &'a Section,
     /// Where jumps go that has no name of the file, ascending.

@@ -51,16 +51,16 @@ impl fmt::Display for Table {
             writeln!(formatter, "| {} |", cells.join(" | "))
         };
         let widths: Vec<usize> = (0..self.columns.len()).map(|column| self.width(column)).collect();
-        let columns = || self.columns.iter().zip(&widths).enumerate();
-        let headings = columns().map(|(_, ((name, side), width))| pad(name, *width, *side));
+        let columns = || self.columns.iter().zip(&widths);
+        let headings = columns().map(|((name, side), width)| pad(name, *width, *side));
         line(formatter, headings.collect())?;
-        let rules = columns().map(|(_, ((_, side), width))| match side {
+        let rules = columns().map(|((_, side), width)| match side {
             Alignment::Left => "-".repeat(*width),
             Alignment::Right => format!("{}:", "-".repeat(width.saturating_sub(1))),
         });
         line(formatter, rules.collect())?;
         for row in &self.rows {
-            let cells = columns().map(|(index, ((_, side), width))| pad(&row[index], *width, *side));
+            let cells = row.iter().zip(columns()).map(|(cell, ((_, side), width))| pad(cell, *width, *side));
             line(formatter, cells.collect())?;
         }
         Ok(())

@@ -47,8 +47,8 @@ struct Delivery {
 
 #[derive(Clone)]
 struct Queue {
-    /// The youngest delivery, by register and half ([`slot`]): most code has few outstanding, and states
-    /// are kept wherever paths meet.
+    /// The youngest delivery, by register and half ([`slot`]): most code has few outstanding, and states are
+    /// kept wherever paths meet.
     deliveries: BTreeMap<u16, Delivery>,
     /// The counter's results return in any order.
     is_unordered: bool,

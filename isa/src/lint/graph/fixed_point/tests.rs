@@ -65,6 +65,11 @@ fn passes(code: &[u32]) -> (usize, usize) {
     (counted.steps.get() * 1000 / graph.steps.len(), graph.places.blocks.len())
 }
 
+/// `opcode` from one dword to another.
+fn jump(opcode: u32, from: usize, to: usize) -> u32 {
+    opcode | (to.wrapping_sub(from + 1) & 0xffff) as u32
+}
+
 /// Branches to blocks that each load to a register of their own, then do so many other loads, and go back to the first
 /// branch.
 fn facts(branches: usize, registers: usize, loads: usize) -> Vec<u32> {
@@ -75,13 +80,12 @@ fn facts(branches: usize, registers: usize, loads: usize) -> Vec<u32> {
         Some(*at)
     });
     let starts: Vec<usize> = core::iter::once(branches).chain(ends).collect();
-    let to = |opcode: u32, from: usize, to: usize| opcode | (to.wrapping_sub(from + 1) & 0xffff) as u32;
     let mut code: Vec<u32> =
-        (0..branches).map(|branch| to(BRANCH, branch, starts[branch % blocks.len()])).collect();
+        (0..branches).map(|branch| jump(BRANCH, branch, starts[branch % blocks.len()])).collect();
     for (more, register) in blocks {
         code.extend([LOAD, (register as u32 + 2) << 24]);
         code.extend([LOAD, 254 << 24].repeat(more));
-        code.push(to(JUMP, code.len(), 0));
+        code.push(jump(JUMP, code.len(), 0));
     }
     code
 }
@@ -104,13 +108,12 @@ fn what_many_paths_bring_to_one_place_goes_on_at_once() {
 fn blocks_are_passed_over_in_the_order_of_paths_and_not_of_addresses() {
     let blocks = 500;
     let start = |block: usize| 2 + 4 * block;
-    let to = |opcode: u32, from: usize, to: usize| opcode | (to.wrapping_sub(from + 1) & 0xffff) as u32;
-    let mut code = vec![to(JUMP, 0, start(blocks - 1)), END];
+    let mut code = vec![jump(JUMP, 0, start(blocks - 1)), END];
     for block in 0..blocks {
         let before = |distance: usize| block.checked_sub(distance).map_or(1, start);
         code.extend([LOAD, (block as u32 % 200 + 2) << 24]);
-        code.push(to(BRANCH, code.len(), before(2)));
-        code.push(to(JUMP, code.len(), before(1)));
+        code.push(jump(BRANCH, code.len(), before(2)));
+        code.push(jump(JUMP, code.len(), before(1)));
     }
     // The launch, the end, and all blocks but the last two, to which one path leads.
     assert_eq!(passes(&code), (1000, 500));
