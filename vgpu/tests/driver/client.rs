@@ -55,7 +55,7 @@ pub struct Buffer {
     pub va: u64,
     pub handle: u64,
     pub mapping: Option<Mapping>,
-    _place: Reservation,
+    place: Reservation,
 }
 
 impl Buffer {
@@ -207,6 +207,11 @@ impl Client {
     /// Reserves address space, allocates there, maps for the CPU (if `cpu`) and for the GPU.
     pub fn buffer_with(&self, size: u64, flags: u32, cpu: bool) -> Buffer {
         let place = self.gpu.reserve(size as usize, 4096).unwrap();
+        self.buffer_in(place, size, flags, cpu)
+    }
+
+    /// The same in address space that is reserved.
+    pub fn buffer_in(&self, place: Reservation, size: u64, flags: u32, cpu: bool) -> Buffer {
         let va = place.address();
         let (handle, mmap_offset) = self.alloc(va, size, flags).unwrap();
         let map = || {
@@ -214,7 +219,7 @@ impl Client {
         };
         let mapping = cpu.then(|| map().unwrap());
         assert_eq!(self.map(handle), Ok(1));
-        Buffer { va, handle, mapping, _place: place }
+        Buffer { va, handle, mapping, place }
     }
 
     pub fn buffer(&self, size: u64) -> Buffer {
@@ -225,9 +230,11 @@ impl Client {
         self.buffer_with(size, PRIVATE_FLAGS, false)
     }
 
-    pub fn release(&self, buffer: Buffer) {
+    /// Frees a buffer. Its address space stays reserved as long as what is returned lives.
+    pub fn release(&self, buffer: Buffer) -> Reservation {
         self.unmap(buffer.handle).unwrap();
         self.free(buffer.handle).unwrap();
+        buffer.place
     }
 
     pub fn create_queue(&self, fields: &CreateQueue) -> Result<(u32, u64), Errno> {
