@@ -33,7 +33,7 @@ mod whole;
 use crates::Workspace;
 use indicatif::{ProgressBar, ProgressStyle};
 use list::{Mutant, Named};
-use plan::Plan;
+use plan::{Budget, Plan};
 use report::Counts;
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
@@ -44,8 +44,6 @@ use whole::{GROUPS, Group};
 
 /// Mutants that a run can have: numbers are from 1, and the switch has room for so many.
 const MUTANTS_MAX: usize = (1 << 16) - 1;
-/// Seconds of tests that a mutant of named crates is given, unless the prompt says otherwise.
-const BUDGET_S: f64 = 2.0;
 
 /// Options of `xtask survivors`.
 #[derive(clap::Args)]
@@ -56,10 +54,12 @@ pub struct SurvivorsArguments {
     /// Run the tests of the crates in these folders [default: of the same crates].
     #[arg(long, value_name = "CRATE", value_delimiter = ',', requires = "folders")]
     tests_of: Vec<String>,
-    /// Seconds of tests that a mutant is given beyond its first, by what they take without it [default: 2; of all
-    /// crates, what each group needs].
-    #[arg(long, value_name = "SECONDS")]
-    budget_s: Option<f64>,
+    /// Seconds of tests that a mutant is given beyond its first, by what they take without it.
+    #[arg(long, value_name = "SECONDS", default_value = "60")]
+    budget_s: f64,
+    /// The same for a mutant that the ledger judges: no test is expected to notice it.
+    #[arg(long, value_name = "SECONDS", default_value = "2")]
+    budget_judged_s: f64,
     /// Try only mutants of files whose path from the root begins so.
     #[arg(long, value_name = "PREFIX", value_delimiter = ',')]
     files: Vec<String>,
@@ -116,10 +116,11 @@ pub fn run(arguments: &SurvivorsArguments) -> Result<(), Box<dyn Error>> {
 /// A plan for the crates at the prompt; without any, one for each group of the workspace.
 fn plans(arguments: &SurvivorsArguments, root: &Path, scratch: &Path) -> Result<Vec<Plan>, Box<dyn Error>> {
     let workspace = Workspace::read(root)?;
-    let plan = |folders: Vec<String>, tests_of: Vec<String>, budget_s: f64| {
-        let budget_s = arguments.budget_s.unwrap_or(budget_s);
-        let budget = Duration::try_from_secs_f64(budget_s)
-            .map_err(|error| format!("--budget-s {budget_s}: {error}"))?;
+    let budget = Budget {
+        judged: seconds("--budget-judged-s", arguments.budget_judged_s)?,
+        other: seconds("--budget-s", arguments.budget_s)?,
+    };
+    let plan = |folders: Vec<String>, tests_of: Vec<String>| {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         workspace.packages(&folders)?;
         workspace.packages(&tests_of)?;
@@ -136,15 +137,18 @@ fn plans(arguments: &SurvivorsArguments, root: &Path, scratch: &Path) -> Result<
             alone: arguments.alone,
         })
     };
-    let of_group =
-        |group: &Group| plan(names(group.folders.iter().copied()), names(group.tests_of()), group.budget_s);
+    let of_group = |group: &Group| plan(names(group.folders.iter().copied()), names(group.tests_of()));
     if arguments.folders.is_empty() {
         return GROUPS.iter().map(of_group).collect();
     }
     let folders = names(arguments.folders.iter().map(String::as_str));
     let tests_of = names(arguments.tests_of.iter().map(String::as_str));
     let tests_of = if tests_of.is_empty() { folders.clone() } else { tests_of };
-    Ok(vec![plan(folders, tests_of, BUDGET_S)?])
+    Ok(vec![plan(folders, tests_of)?])
+}
+
+fn seconds(option: &str, seconds: f64) -> Result<Duration, String> {
+    Duration::try_from_secs_f64(seconds).map_err(|error| format!("{option} {seconds}: {error}"))
 }
 
 /// The table of all crates; nothing if one plan has printed it.
@@ -170,7 +174,7 @@ fn chosen(
     arguments: &SurvivorsArguments,
 ) -> Result<Vec<Mutant>, String> {
     let is_wanted = |mutant: &Mutant| {
-        is_in(&mutant.file, &arguments.files) && named.is_none_or(|named| named.has(mutant))
+        is_in(&mutant.file, &arguments.files) && named.is_none_or(|named| named.has(&mutant.name))
     };
     let mutants: Vec<Mutant> =
         listed.into_iter().filter(is_wanted).step_by(arguments.every as usize).collect();
@@ -228,9 +232,11 @@ mod tests {
 
     #[test]
     fn a_budget_that_is_no_time_is_refused() {
-        let prompt = Prompt::parse_from(["survivors", "mem", "--budget-s=-1"]);
-        let error = run(&prompt.arguments).unwrap_err().to_string();
-        assert!(error.starts_with("--budget-s -1: "), "{error}");
+        for option in ["--budget-s", "--budget-judged-s"] {
+            let prompt = Prompt::parse_from(["survivors", "mem", &format!("{option}=-1")]);
+            let error = run(&prompt.arguments).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("{option} -1: ")), "{error}");
+        }
     }
 
     /// The plans of a prompt, for this repository.
@@ -260,16 +266,16 @@ mod tests {
             ("mem,ring".into(), "kmd,mem".into())
         );
         assert_eq!(named[0].packages().unwrap(), ["zrt-mem", "zrt-ring"]);
-        assert_eq!(named[0].budget, Duration::from_secs(2));
+        assert_eq!((named[0].budget.other.as_secs(), named[0].budget.judged.as_secs()), (60, 2));
         assert_eq!(plans_of(&["survivors", "ring"])[0].tests_of, ["ring"]);
         let all = plans_of(&["survivors"]);
         assert_eq!(all.len(), GROUPS.len());
         for (plan, group) in all.iter().zip(&GROUPS) {
             assert_eq!(plan.folders, group.folders);
             assert_eq!(plan.tests_of, names(group.tests_of()));
-            assert_eq!(plan.budget.as_secs_f64(), group.budget_s);
         }
-        assert!(plans_of(&["survivors", "--budget-s=1"]).iter().all(|plan| plan.budget.as_secs() == 1));
+        let given = &plans_of(&["survivors", "--budget-s=3", "--budget-judged-s=1"])[8].budget;
+        assert_eq!((given.other.as_secs(), given.judged.as_secs()), (3, 1));
         let error = Prompt::try_parse_from(["survivors", "--tests-of=mem"]).map(|_| ()).unwrap_err();
         assert_eq!(error.kind(), clap::error::ErrorKind::MissingRequiredArgument);
     }
@@ -291,7 +297,8 @@ mod tests {
             let arguments = SurvivorsArguments {
                 folders: Vec::new(),
                 tests_of: Vec::new(),
-                budget_s: None,
+                budget_s: 0.0,
+                budget_judged_s: 0.0,
                 files: files.iter().map(|file| (*file).to_owned()).collect(),
                 named: named.then(|| list.clone()),
                 every,

@@ -8,7 +8,7 @@ use super::cases::Cases;
 use super::copy::Copy;
 use super::crates::{self, Workspace};
 use super::judged::{self, Judged};
-use super::list::Mutant;
+use super::list::{Mutant, Named};
 use super::prune;
 use super::report::{self, Column, Counts, Settled};
 use super::results::Results;
@@ -31,12 +31,28 @@ pub struct Plan {
     /// Folders of the crates that have mutants, and of those whose tests run.
     pub folders: Vec<String>,
     pub tests_of: Vec<String>,
-    pub budget: Duration,
+    pub budget: Budget,
     pub jobs: usize,
     /// Whether outcomes of earlier runs hold.
     pub keep: bool,
     /// Whether what the switch cannot choose is compiled alone.
     pub alone: bool,
+}
+
+/// The time of tests that a mutant is given beyond its first, by what they take without it.
+#[derive(Clone, Copy, Debug)]
+pub struct Budget {
+    /// For one that the ledger judges: no test is expected to notice it.
+    pub judged: Duration,
+    /// For all others. Most are noticed long before.
+    pub other: Duration,
+}
+
+impl Budget {
+    /// What the mutant of this name is given, where the ledger judges these.
+    fn of(&self, name: &str, judged: &Named) -> Duration {
+        if judged.has(name) { self.judged } else { self.other }
+    }
 }
 
 impl Plan {
@@ -47,15 +63,16 @@ impl Plan {
 
     /// Tries those of these mutants that are not settled, and reports. Returns the rows of the table.
     pub fn run(&self, mutants: &[Mutant]) -> Result<BTreeMap<String, Counts>, Box<dyn Error>> {
-        let mut results = self.results()?;
+        let ledger = self.ledger()?;
+        let judged = Named::parse(&ledger.values().map(String::as_str).collect::<Vec<_>>().join("\n"));
+        let mut results = self.results(&judged)?;
         let open = open(mutants, &results);
         println!(
             "== {} mutants, {} of them settled by earlier runs",
             mutants.len(),
             mutants.len() - open.len()
         );
-        self.settle(&open, &mut results)?;
-        let ledger = self.ledger()?;
+        self.settle(&open, &judged, &mut results)?;
         let mut alone = self.results_alone()?;
         if self.alone {
             let settled = self.settled(mutants, &ledger, &results, &alone)?;
@@ -67,29 +84,39 @@ impl Plan {
         self.report(&self.settled(mutants, &ledger, &results, &alone)?)
     }
 
-    /// The results of each crate.
-    fn results(&self) -> Result<BTreeMap<&str, Results>, Box<dyn Error>> {
-        let open = |folder: &'_ String| self.open(&format!("{folder}.jsonl"), &self.tests_of);
+    /// The results of each crate, of which the ledger judges these.
+    fn results(&self, judged: &Named) -> Result<BTreeMap<&str, Results>, Box<dyn Error>> {
+        let budget = |name: &str| self.budget.of(name, judged);
+        let open = |folder: &'_ String| self.open(&format!("{folder}.jsonl"), &self.tests_of, budget);
         self.folders.iter().map(|folder| Ok((folder.as_str(), open(folder)?))).collect()
     }
 
     /// Those of mutants that were compiled alone, with the tests of their crates.
     fn results_alone(&self) -> Result<BTreeMap<&str, Results>, Box<dyn Error>> {
-        let open =
-            |folder: &String| self.open(&format!("{folder}-alone.jsonl"), std::slice::from_ref(folder));
+        let open = |folder: &String| {
+            let name = format!("{folder}-alone.jsonl");
+            self.open(&name, std::slice::from_ref(folder), |_| self.budget.other)
+        };
         self.folders.iter().map(|folder| Ok((folder.as_str(), open(folder)?))).collect()
     }
 
-    fn open(&self, name: &str, tests_of: &[String]) -> Result<Results, Box<dyn Error>> {
+    fn open(
+        &self,
+        name: &str,
+        tests_of: &[String],
+        budget: impl Fn(&str) -> Duration,
+    ) -> Result<Results, Box<dyn Error>> {
         let compiler = crates::compiler(&self.scratch.join("output"))?;
         let fingerprint = self.workspace.fingerprint(&compiler, tests_of)?;
-        Results::open(&self.scratch.join(name), fingerprint, self.budget.as_secs_f64(), self.keep)
+        let budget_s = |name: &str| budget(name).as_secs_f64();
+        Results::open(&self.scratch.join(name), fingerprint, self.keep, budget_s)
     }
 
-    /// Settles these mutants, by their numbers.
+    /// Settles these mutants, by their numbers. The ledger judges some of them.
     fn settle(
         &self,
         mutants: &[(u32, &Mutant)],
+        judged: &Named,
         results: &mut BTreeMap<&str, Results>,
     ) -> Result<(), Box<dyn Error>> {
         if mutants.is_empty() {
@@ -100,7 +127,7 @@ impl Plan {
         println!("== compiling");
         let pruned = prune::prune(&copy, mutants, &mutated, &tested)?;
         let cases = Cases::record(pruned.binaries, self.jobs, &self.scratch.join("output"))?;
-        let trial = Trial::new(&cases, self.budget);
+        let trial = Trial::new(&cases);
         let tried: Vec<&(u32, &Mutant)> =
             mutants.iter().filter(|(number, _)| !pruned.left_out.contains_key(number)).collect();
         for (number, mutant) in mutants {
@@ -117,7 +144,9 @@ impl Plan {
         workers::each(self.jobs, tried.len(), |index| {
             let (number, mutant) = tried[index];
             bar.inc(1);
-            let outcome = trial.run(*number, mutant).map_err(|error| format!("{}: {error}", mutant.name))?;
+            let budget = self.budget.of(&mutant.name, judged);
+            let outcome =
+                trial.run(*number, mutant, budget).map_err(|error| format!("{}: {error}", mutant.name))?;
             match lock(&results).get_mut(mutant.folder()) {
                 Some(results) => results.enter(&mutant.name, outcome).map_err(|error| error.to_string()),
                 None => Ok(()),
@@ -138,7 +167,7 @@ impl Plan {
         println!("== {} mutants of {folder}, each compiled alone", mutants.len());
         let packages = self.workspace.packages(&[folder.to_owned()])?;
         let scratch = self.scratch.join("alone");
-        let alone = Alone::new(&self.root, &scratch, packages[0], self.jobs, self.budget)?;
+        let alone = Alone::new(&self.root, &scratch, packages[0], self.jobs, self.budget.other)?;
         let bar = super::progress(mutants.len(), "mutants");
         for mutant in mutants {
             bar.inc(1);
@@ -220,7 +249,7 @@ pub mod tests {
         let workspace = crates::tests::workspace(&root);
         let folders = names(folders.iter().copied());
         let tests_of = folders.clone();
-        let budget = Duration::from_secs(60);
+        let budget = Budget { judged: Duration::from_secs(1), other: Duration::from_secs(60) };
         Plan {
             root,
             scratch,
@@ -240,12 +269,13 @@ pub mod tests {
         let folder = TemporaryFolder::new("plan-results");
         let mut plan = plan(&folder, &["ring", "mem"], &[("mem/src/a.rs", "first")]);
         let kept = |plan: &Plan| {
-            let results = plan.results().unwrap();
+            let results = plan.results(&Named::parse("")).unwrap();
             assert!(results.keys().eq(&["mem", "ring"]));
             ["mem", "ring"].map(|folder| results[folder].get("a").cloned())
         };
         let enter = |plan: &Plan| {
-            plan.results().unwrap().get_mut("ring").unwrap().enter("a", Outcome::Survived).unwrap();
+            let mut results = plan.results(&Named::parse("")).unwrap();
+            results.get_mut("ring").unwrap().enter("a", Outcome::Survived).unwrap();
         };
         assert_eq!(kept(&plan), [None, None]);
         enter(&plan);
@@ -255,6 +285,20 @@ pub mod tests {
         enter(&plan);
         plan.keep = false;
         assert_eq!(kept(&plan), [None, None]);
+    }
+
+    #[test]
+    fn what_the_ledger_judges_has_its_own_budget_and_is_tried_again_when_it_judges_it_no_more() {
+        let folder = TemporaryFolder::new("plan-budget");
+        let plan = plan(&folder, &["mem"], &[("mem/src/a.rs", "")]);
+        let name = "mem/src/a.rs:1:1: change 1";
+        let (judged, not) = (Named::parse("mem/src/a.rs:7:7: change 1"), Named::parse(""));
+        assert_eq!(plan.budget.of(name, &judged), plan.budget.judged);
+        assert_eq!(plan.budget.of(name, &not), plan.budget.other);
+        let over = Outcome::OverBudget { left_out: 1, budget_s: 1.0 };
+        plan.results(&judged).unwrap().get_mut("mem").unwrap().enter(name, over.clone()).unwrap();
+        assert_eq!(plan.results(&judged).unwrap()["mem"].get(name), Some(&over));
+        assert_eq!(plan.results(&not).unwrap()["mem"].get(name), None);
     }
 
     /// Mutants of a file, by their numbers.
@@ -274,7 +318,7 @@ pub mod tests {
     fn mutants_without_a_result_are_numbered_from_one() {
         let folder = TemporaryFolder::new("plan-open");
         let plan = plan(&folder, &["mem"], &[("mem/src/a.rs", "")]);
-        let mut results = plan.results().unwrap();
+        let mut results = plan.results(&Named::parse("")).unwrap();
         results.get_mut("mem").unwrap().enter("mem/src/a.rs:1:1: change 1", Outcome::Survived).unwrap();
         let listed = [mutants("mem/src/a.rs", 0..3), mutants("ring/src/b.rs", 0..1)].concat();
         let open: Vec<(u32, &str)> =
@@ -291,7 +335,7 @@ pub mod tests {
             file: file.into(),
             ..mutant("+", Genre::BinaryOperator, "+", "-")
         });
-        let mut results = all.results().unwrap();
+        let mut results = all.results(&Named::parse("")).unwrap();
         for (mutant, outcome) in mutants.iter().zip([Outcome::Survived, Outcome::Unreached]) {
             results.get_mut(mutant.folder()).unwrap().enter(&mutant.name, outcome).unwrap();
         }
@@ -361,8 +405,8 @@ fn sums() { assert_eq!(sum(2, 3), 5); assert!(is_more(2)); }
             mutant(SOURCE, Genre::FnValue, "a > 1", "String::new()"),
         ];
         let numbered: Vec<(u32, &Mutant)> = (1..).zip(&mutants).collect();
-        let mut results = plan.results().unwrap();
-        plan.settle(&numbered, &mut results).unwrap();
+        let mut results = plan.results(&Named::parse("")).unwrap();
+        plan.settle(&numbered, &Named::parse(""), &mut results).unwrap();
         let outcomes = mutants.each_ref().map(|mutant| results["mem"].get(&mutant.name).cloned());
         let expected = [
             Outcome::Killed { test: "mem/zrt_mem sums".into() },

@@ -50,8 +50,14 @@ pub struct Results {
 }
 
 impl Results {
-    /// Takes what a file has, if it is for this fingerprint, and goes on in it; without `keep` nothing.
-    pub fn open(path: &Path, fingerprint: u64, budget_s: f64, keep: bool) -> Result<Results, Box<dyn Error>> {
+    /// Takes what a file has, if it is for this fingerprint, and goes on in it; without `keep` nothing. `budget_s` is
+    /// what a mutant of a name is given now.
+    pub fn open(
+        path: &Path,
+        fingerprint: u64,
+        keep: bool,
+        budget_s: impl Fn(&str) -> f64,
+    ) -> Result<Results, Box<dyn Error>> {
         let old = if keep { fs::read_to_string(path).unwrap_or_default() } else { String::new() };
         let outcomes = taken(&old, &Head { fingerprint }, budget_s);
         let mut text = serde_json::to_string(&Head { fingerprint })? + "\n";
@@ -84,15 +90,15 @@ fn line(name: &str, outcome: &Outcome) -> Result<String, serde_json::Error> {
 }
 
 /// The outcomes that a file with this text still says. A line that was cut short says nothing.
-fn taken(text: &str, head: &Head, budget_s: f64) -> BTreeMap<String, Outcome> {
+fn taken(text: &str, head: &Head, budget_s: impl Fn(&str) -> f64) -> BTreeMap<String, Outcome> {
     let mut lines = text.lines();
     let old: Option<Head> = lines.next().and_then(|line| serde_json::from_str(line).ok());
     if old.as_ref() != Some(head) {
         return BTreeMap::new();
     }
     let lines = lines.filter_map(|line| serde_json::from_str::<Line>(line).ok());
-    let has_more_time = |outcome: &Outcome| matches!(outcome, Outcome::OverBudget { budget_s: had_s, .. } if *had_s < budget_s);
-    lines.filter(|line| !has_more_time(&line.outcome)).map(|line| (line.name, line.outcome)).collect()
+    let has_more_time = |line: &Line| matches!(line.outcome, Outcome::OverBudget { budget_s: had_s, .. } if had_s < budget_s(&line.name));
+    lines.filter(|line| !has_more_time(line)).map(|line| (line.name, line.outcome)).collect()
 }
 
 #[cfg(test)]
@@ -103,11 +109,15 @@ mod tests {
     fn outcomes_are_kept_for_the_same_sources() {
         let folder = zrt_needs::TemporaryFolder::new("results");
         let path = folder.join("mem.jsonl");
-        let open = |fingerprint, budget_s, keep| Results::open(&path, fingerprint, budget_s, keep).unwrap();
+        let open = |fingerprint, budget_s, keep| {
+            let budget_s = |name: &str| if name == "judged" { 1.0 } else { budget_s };
+            Results::open(&path, fingerprint, keep, budget_s).unwrap()
+        };
         let over = Outcome::OverBudget { left_out: 2, budget_s: 3.0 };
         let mut results = open(1, 3.0, true);
         results.enter("a", Outcome::Survived).unwrap();
         results.enter("b", over.clone()).unwrap();
+        results.enter("judged", over.clone()).unwrap();
         drop(results);
         // What was being written when the run was ended.
         OpenOptions::new().append(true).open(&path).unwrap().write_all(b"{\"name\":\"c").unwrap();
@@ -116,8 +126,9 @@ mod tests {
         assert_eq!(results.get("c"), None);
         results.enter("c", Outcome::Unreached).unwrap();
         drop(results);
-        // More time settles what had too little.
+        // More time settles what had too little, if it is given more.
         let results = open(1, 4.0, true);
+        assert_eq!(results.get("judged"), Some(&over));
         assert_eq!((results.get("b"), results.get("c")), (None, Some(&Outcome::Unreached)));
         assert_eq!(open(2, 4.0, true).get("a"), None);
         open(2, 4.0, true).enter("a", Outcome::Survived).unwrap();

@@ -42,8 +42,6 @@ pub struct Trial<'a> {
     reaching: HashMap<u32, Vec<usize>>,
     /// How many cannot be used, by the same.
     unused: HashMap<u32, usize>,
-    /// What the cases of a mutant may take beyond the first.
-    budget: Duration,
     killers: Mutex<Killers>,
 }
 
@@ -66,7 +64,7 @@ struct Grouped {
 
 impl<'a> Trial<'a> {
     /// Knows which cases come by which mutant.
-    pub fn new(cases: &'a Cases, budget: Duration) -> Trial<'a> {
+    pub fn new(cases: &'a Cases) -> Trial<'a> {
         let (mut reaching, mut unused) = (HashMap::<u32, Vec<usize>>::new(), HashMap::new());
         for (index, case) in cases.cases.iter().enumerate() {
             for number in &case.reached {
@@ -76,7 +74,7 @@ impl<'a> Trial<'a> {
                 }
             }
         }
-        Trial { cases, reaching, unused, budget, killers: Mutex::default() }
+        Trial { cases, reaching, unused, killers: Mutex::default() }
     }
 
     /// Whether any case comes by a mutant.
@@ -84,14 +82,14 @@ impl<'a> Trial<'a> {
         self.reaching.contains_key(&number)
     }
 
-    /// Runs cases until one fails.
-    pub fn run(&self, number: u32, mutant: &Mutant) -> std::io::Result<Outcome> {
+    /// Runs cases until one fails. Those behind the first may take `budget`.
+    pub fn run(&self, number: u32, mutant: &Mutant, budget: Duration) -> std::io::Result<Outcome> {
         let order = self.order(number, mutant);
         let mut unused = self.unused.get(&number).copied().unwrap_or(0);
         if order.is_empty() && unused == 0 {
             return Ok(Outcome::Unreached);
         }
-        let mut left = self.budget;
+        let mut left = budget;
         let mut rest = order.as_slice();
         for place in 0..ALONE_MAX {
             let Some((case, others)) = rest.split_first() else { break };
@@ -122,7 +120,7 @@ impl<'a> Trial<'a> {
         }
         Ok(match left_out + unused {
             0 => Outcome::Survived,
-            left_out => Outcome::OverBudget { left_out, budget_s: self.budget.as_secs_f64() },
+            left_out => Outcome::OverBudget { left_out, budget_s: budget.as_secs_f64() },
         })
     }
 
@@ -271,7 +269,7 @@ mod tests {
             Case { reached: vec![2], ..case(0, "a::elsewhere", 1) },
         ];
         let cases = cases(&folder, "never", all);
-        let trial = Trial::new(&cases, Duration::ZERO);
+        let trial = Trial::new(&cases);
         assert_eq!(trial.order(1, &mutant("mem/src/a.rs", "f")), [3, 2, 1, 0]);
         assert!(trial.is_reached(2) && !trial.is_reached(3));
         trial.remember(&mutant("mem/src/a.rs", "g"), 0);
@@ -285,7 +283,7 @@ mod tests {
     fn a_case_that_killed_in_the_function_comes_before_one_that_killed_often_in_the_file() {
         let folder = zrt_needs::TemporaryFolder::new("killers");
         let cases = cases(&folder, "never", vec![case(0, "other", 1), case(0, "function", 2)]);
-        let trial = Trial::new(&cases, Duration::ZERO);
+        let trial = Trial::new(&cases);
         (0..5).for_each(|_| trial.remember(&mutant("mem/src/a.rs", "g"), 0));
         trial.remember(&mutant("mem/src/a.rs", "f"), 1);
         assert_eq!(trial.order(1, &mutant("mem/src/a.rs", "f")), [1, 0]);
@@ -313,7 +311,7 @@ mod tests {
         let mut all = vec![case(0, "a", 500), case(1, "b", 10), case(0, "c", 100), case(1, "d", 900)];
         let cases_of = |all: &Vec<Case>| cases(&folder, "never", all.clone());
         let few = cases_of(&all);
-        let trial = Trial::new(&few, Duration::ZERO);
+        let trial = Trial::new(&few);
         let of = |ms| trial.grouped(&[0, 1, 2, 3], Duration::from_millis(ms));
         assert_eq!(of(700), Grouped { groups: vec![vec![1], vec![2, 0]], left_out: 1 });
         assert_eq!(of(2000), Grouped { groups: vec![vec![2, 0], vec![1, 3]], left_out: 0 });
@@ -321,7 +319,7 @@ mod tests {
         all = vec![case(0, "a", 1); GROUP_MAX + 1];
         let many = cases_of(&all);
         let indices: Vec<usize> = (0..=GROUP_MAX).collect();
-        let groups = Trial::new(&many, Duration::ZERO).grouped(&indices, Duration::from_secs(9)).groups;
+        let groups = Trial::new(&many).grouped(&indices, Duration::from_secs(9)).groups;
         assert_eq!(groups.iter().map(Vec::len).collect::<Vec<_>>(), [GROUP_MAX, 1]);
     }
 
@@ -333,7 +331,7 @@ mod tests {
         let outcome = |fails: &str, cases_of: Vec<Case>, budget_s: u64| {
             std::fs::remove_file(folder.join("ran")).ok();
             let cases = cases(&folder, fails, cases_of);
-            Trial::new(&cases, Duration::from_secs(budget_s)).run(1, &mutant("mem/src/x.rs", "f")).unwrap()
+            Trial::new(&cases).run(1, &mutant("mem/src/x.rs", "f"), Duration::from_secs(budget_s)).unwrap()
         };
         assert_eq!(outcome("never", all(), 60), Outcome::Survived);
         assert_eq!(ran(&folder), ["a", "b", "c", "d", "e", "f", "g h i"]);
@@ -366,8 +364,9 @@ mod tests {
         let folder = zrt_needs::TemporaryFolder::new("budget");
         let all = vec![case(0, "x::first", 1), case(0, "x::long", 5000), case(0, "short", 1)];
         let cases = cases(&folder, "never", all);
-        let trial = Trial::new(&cases, Duration::from_secs(5));
-        assert_eq!(trial.run(1, &mutant("mem/src/x.rs", "f")).unwrap(), Outcome::Survived);
+        let outcome =
+            Trial::new(&cases).run(1, &mutant("mem/src/x.rs", "f"), Duration::from_secs(5)).unwrap();
+        assert_eq!(outcome, Outcome::Survived);
         assert_eq!(ran(&folder), ["x::first", "x::long", "short"]);
     }
 
@@ -377,9 +376,10 @@ mod tests {
         let folder = zrt_needs::TemporaryFolder::new("spent");
         let short = |name| Case { time: Duration::from_nanos(1), ..case(0, name, 0) };
         let cases = cases(&folder, "never", ["a", "b", "c"].map(short).into());
-        let trial = Trial::new(&cases, Duration::from_micros(1));
+        let trial = Trial::new(&cases);
         let over = Outcome::OverBudget { left_out: 1, budget_s: 1e-6 };
-        assert_eq!(trial.run(1, &mutant("mem/src/x.rs", "f")).unwrap(), over);
+        let outcome = trial.run(1, &mutant("mem/src/x.rs", "f"), Duration::from_micros(1)).unwrap();
+        assert_eq!(outcome, over);
         assert_eq!(ran(&folder), ["a", "b"]);
     }
 }

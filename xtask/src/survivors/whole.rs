@@ -1,4 +1,4 @@
-//! The whole workspace: which crates are compiled together, whose tests run, and for how long.
+//! The whole workspace: which crates are compiled together, and whose tests run.
 //!
 //! Contract: every crate of the workspace is in one group. A group is as large as one copy of the repository can hold
 //! without compiling for long, and no larger where its tests are slow. Its mutants meet the tests of its own crates,
@@ -10,17 +10,11 @@ pub struct Group {
     pub folders: &'static [&'static str],
     /// Folders of further crates whose tests run.
     pub tests_also_of: &'static [&'static str],
-    /// Seconds of tests that a mutant is given beyond its first.
-    pub budget_s: f64,
 }
 
 impl Group {
-    const fn new(
-        folders: &'static [&'static str],
-        tests_also_of: &'static [&'static str],
-        budget_s: f64,
-    ) -> Group {
-        Group { folders, tests_also_of, budget_s }
+    const fn new(folders: &'static [&'static str], tests_also_of: &'static [&'static str]) -> Group {
+        Group { folders, tests_also_of }
     }
 
     /// Folders of all crates whose tests run.
@@ -31,19 +25,15 @@ impl Group {
 
 /// All crates. `bringup` attaches to devices and walks through what `device` and `kmd` answer.
 pub const GROUPS: [Group; 9] = [
-    Group::new(
-        &["device", "isa", "kmd", "loader", "mem", "pm4", "protocol", "ring", "script"],
-        &["bringup"],
-        20.0,
-    ),
-    Group::new(&["asm"], &[], 20.0),
-    Group::new(&["vgpu"], &[], 4.0),
-    Group::new(&["engine"], &[], 20.0),
-    Group::new(&["bringup"], &[], 20.0),
-    Group::new(&["tools"], &[], 20.0),
-    Group::new(&["differential"], &[], 20.0),
-    Group::new(&["tests"], &[], 20.0),
-    Group::new(&["needs", "xtask"], &[], 4.0),
+    Group::new(&["device", "isa", "kmd", "loader", "mem", "pm4", "protocol", "ring", "script"], &["bringup"]),
+    Group::new(&["asm"], &[]),
+    Group::new(&["vgpu"], &[]),
+    Group::new(&["engine"], &[]),
+    Group::new(&["bringup"], &[]),
+    Group::new(&["tools"], &[]),
+    Group::new(&["differential"], &[]),
+    Group::new(&["tests"], &[]),
+    Group::new(&["needs", "xtask"], &[]),
 ];
 
 #[cfg(test)]
@@ -67,7 +57,7 @@ mod tests {
 
     #[test]
     fn own_tests_run_and_those_of_others() {
-        let group = Group::new(&["mem", "pm4"], &["ring"], 1.0);
+        let group = Group::new(&["mem", "pm4"], &["ring"]);
         assert!(group.tests_of().eq(["mem", "pm4", "ring"]));
     }
 }
