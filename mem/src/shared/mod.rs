@@ -360,14 +360,31 @@ mod tests {
         }
     }
 
+    /// Keeps this thread on the processor of this number among those that it may use: two threads that run at the same
+    /// time on an idle machine can share one for long on a busy one.
+    fn stay_on(number: usize) {
+        use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+        // A test that stays where it is tests less, and fails no sooner.
+        let Ok(all) = sched_getaffinity(None) else { return };
+        if let Some(processor) = (0..CpuSet::MAX_CPU).filter(|one| all.is_set(*one)).nth(number) {
+            let mut own = CpuSet::new();
+            own.set(processor);
+            let _ = sched_setaffinity(None, &own);
+        }
+    }
+
     /// Each of two threads stores and then looks for the other's store. With a full fence between, at least one sees
     /// it: without the fence, a processor that lets loads overtake stores, as x86-64 does, shows that neither does.
     #[test]
     fn no_load_overtakes_a_store_before_a_full_fence() {
-        let rounds = if cfg!(miri) { 20 } else { 20_000 };
+        let rounds = if cfg!(miri) { 20 } else { 100_000 };
         let view = SharedView::zeroed(256).expect("memory");
         // Whether this side has seen the other's store, by round.
-        let side = |own: usize, other: usize, fence: &dyn Fn()| -> Vec<bool> {
+        let side = &|number: usize, fence: &dyn Fn()| -> Vec<bool> {
+            if !cfg!(miri) {
+                stay_on(number);
+            }
+            let (own, other) = (number * 128, (1 - number) * 128);
             let in_round = |round: u32| {
                 // Both begin at once: the last to come lets the other go on.
                 view.store_u32_release(own + 8, round);
@@ -376,6 +393,8 @@ mod tests {
                     polls += 1;
                     if polls % 1000 == 0 { std::thread::yield_now() } else { core::hint::spin_loop() }
                 }
+                // Which of them comes first, and by how much, differs from round to round.
+                (0..round >> (5 * number) & 31).for_each(|step| _ = core::hint::black_box(step));
                 view.store_u32(own, round);
                 fence();
                 view.load_u32(other) >= round
@@ -386,8 +405,8 @@ mod tests {
         for (number, fence) in fences.into_iter().enumerate() {
             view.fill(0, 256, 0);
             let seen = std::thread::scope(|scope| {
-                let one = scope.spawn(|| side(0, 128, fence));
-                [side(128, 0, fence), one.join().expect("no side fails")]
+                let sides = [0, 1].map(|number| scope.spawn(move || side(number, fence)));
+                sides.map(|side| side.join().expect("no side fails"))
             });
             let neither = seen[0].iter().zip(&seen[1]).filter(|(one, other)| !*one && !*other).count();
             assert_eq!(neither, 0, "of {rounds} rounds with fence {number}");
