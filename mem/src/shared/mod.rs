@@ -360,11 +360,11 @@ mod tests {
         }
     }
 
-    /// Keeps this thread on the processor of this number among those that it may use: two threads that run at the same
-    /// time on an idle machine can share one for long on a busy one.
+    /// Keeps this thread on the processor of this number, of those that it may use. On a busy machine two threads can
+    /// otherwise share one for long, and then they never run at the same time.
     fn stay_on(number: usize) {
         use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
-        // A test that stays where it is tests less, and fails no sooner.
+        // Where this is refused, the test sees less, but what it sees is as true.
         let Ok(all) = sched_getaffinity(None) else { return };
         if let Some(processor) = (0..CpuSet::MAX_CPU).filter(|one| all.is_set(*one)).nth(number) {
             let mut own = CpuSet::new();

@@ -386,9 +386,12 @@ pub mod tests {
         const SOURCE: &str = "\
 pub fn sum(a: u8, b: u8) -> u8 { a + b }
 pub fn is_more(a: u8) -> bool { a > 1 }
+pub fn is_less(a: u8) -> bool { a < 9 }
 pub fn alone() -> u8 { 7 }
 #[test]
-fn sums() { assert_eq!(sum(2, 3), 5); assert!(is_more(2)); }
+fn sums() { assert_eq!(sum(2, 3), 5); assert!(is_more(2) && is_less(2)); }
+#[test]
+fn compares() { assert!(is_more(2) && is_less(2)); }
 ";
         let manifest = "[package]\nname = \"zrt-mem\"\nedition = \"2024\"\n[lib]\npath = \"src/a.rs\"\n";
         let folder = TemporaryFolder::new("plan-settle");
@@ -397,19 +400,26 @@ fn sums() { assert_eq!(sum(2, 3), 5); assert!(is_more(2)); }
             ("mem/Cargo.toml", manifest),
             ("mem/src/a.rs", SOURCE),
         ];
-        let plan = plan(&folder, &["mem"], &files);
+        let mut plan = plan(&folder, &["mem"], &files);
+        plan.budget.judged = Duration::ZERO;
         let mutants = [
             mutant(SOURCE, Genre::BinaryOperator, "+ b", "-"),
-            mutant(SOURCE, Genre::BinaryOperator, "> 1", ">="),
+            Mutant {
+                name: "mem/src/a.rs:2:35: replace > with >=".into(),
+                ..mutant(SOURCE, Genre::BinaryOperator, "> 1", ">=")
+            },
+            mutant(SOURCE, Genre::BinaryOperator, "< 9", "<="),
             mutant(SOURCE, Genre::FnValue, "7", "1"),
             mutant(SOURCE, Genre::FnValue, "a > 1", "String::new()"),
         ];
         let numbered: Vec<(u32, &Mutant)> = (1..).zip(&mutants).collect();
         let mut results = plan.results(&Named::parse("")).unwrap();
-        plan.settle(&numbered, &Named::parse(""), &mut results).unwrap();
+        let judged = Named::parse(&mutants[1].name);
+        plan.settle(&numbered, &judged, &mut results).unwrap();
         let outcomes = mutants.each_ref().map(|mutant| results["mem"].get(&mutant.name).cloned());
         let expected = [
             Outcome::Killed { test: "mem/zrt_mem sums".into() },
+            Outcome::OverBudget { left_out: 1, budget_s: 0.0 },
             Outcome::Survived,
             Outcome::Unreached,
             Outcome::Unviable { reason: "mismatched types".into() },
